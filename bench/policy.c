@@ -29,7 +29,8 @@ static int64_t cpu_ns(int who)
 {
         struct rusage used;
         getrusage(who, &used);
-        return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL;
+        return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000LL +
+                (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000LL;
 }
 
 static void on_done(struct check *check)

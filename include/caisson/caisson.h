@@ -58,22 +58,23 @@ CSN_API void csn_engine_close(struct csn_engine *engine);
  * failing program and a refused request are no errors: the record's status has the outcome.  Errors: CSN_E_INPUT (an
  * argument is NULL), CSN_E_SYSTEM (the engine itself failed).
  */
-CSN_API int csn_run(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events, void *owner,
-                    char **ret_record, struct csn_error *err);
+CSN_API int csn_run(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events,
+        void *owner, char **ret_record, struct csn_error *err);
 
 /*
  * Check a program against a source policy without running it.  The request has language and code, optionally policy,
  * allow_imports, block_at, id and file.  *ret_result is the output of `caisson check --json`, the caller's until
  * csn_free().  A denied program is no error.  Errors: CSN_E_INPUT (malformed request), CSN_E_LANGUAGE, CSN_E_SYSTEM.
  */
-CSN_API int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result, struct csn_error *err);
+CSN_API int csn_check(struct csn_engine *engine, const char *request, size_t len, char **ret_result,
+        struct csn_error *err);
 
 /*
  * Start a request and return at once; a later csn_engine_step() calls done().  *ret, which may be NULL, is valid until
  * done().  owner is passed to the events.  Request bytes are copied.  Errors: CSN_E_INPUT (an argument is NULL).
  */
-CSN_API int csn_submit(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events, void *owner,
-                       struct csn_run **ret, struct csn_error *err);
+CSN_API int csn_submit(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events,
+        void *owner, struct csn_run **ret, struct csn_error *err);
 
 /* End a submitted run now; its done() follows.  NULL is fine. */
 CSN_API void csn_cancel(struct csn_run *run);

@@ -87,26 +87,31 @@ struct backend {
          * Create a sandbox.  The caller chooses the number, unique among the live sandboxes; owner is passed to the
          * events.
          */
-        int (*prepare)(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err);
+        int (*prepare)(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+                struct csn_error *err);
         /*
          * Start an interpreter in the sandbox, which then waits for a program: join() forks a zygote, worker() starts a
          * process.  NULL: unsupported.
          */
         int (*join)(struct backend_link *link, uint32_t id, uint32_t zygote, struct csn_error *err);
-        int (*worker)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
+        int (*worker)(struct backend_link *link, uint32_t id, const struct wire_program *program,
+                struct csn_error *err);
         /* Run a program in the sandbox, once.  Allowed as soon as prepare() has returned. */
-        int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err);
+        int (*start)(struct backend_link *link, uint32_t id, const struct backend_program *program,
+                struct csn_error *err);
         /*
          * Make process 1 the guest of a sandbox that is ready and was prepared with WIRE_PERSISTENT.  *ret_sock becomes
          * the caller's: the engine's end of the guest protocol (wire/guest_protocol.h).  NULL: unsupported.
          */
-        int (*guest)(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);
+        int (*guest)(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock,
+                struct csn_error *err);
         /*
          * Let a child of a zygote join the sandbox of a guest.  For the engine the child is a sandbox of its own, with
          * events from confined() on; start() runs its program.  The descriptors, created by the guest, stay the
          * caller's.
          */
-        int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err);
+        int (*enter)(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote,
+                const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err);
         void (*freeze)(struct backend_link *link, uint32_t id, bool on);
         /*
          * The program has reported that it exits with this status (0 to 255), before its process is reaped; exited()
@@ -116,7 +121,8 @@ struct backend {
         void (*kill)(struct backend_link *link, uint32_t id);
         /* request resource use, answered by seen(); NULL: unsupported */
         void (*look)(struct backend_link *link, uint32_t id);
-        int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err);
+        int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program,
+                struct csn_error *err);
         void (*retire)(struct backend_link *link, uint32_t id);
         void (*close)(struct backend_link *link);
 };

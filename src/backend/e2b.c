@@ -1,12 +1,12 @@
 /*
  * The other direction: the backend `e2b`, by which runs of ours go to a sandbox of any server that speaks E2B's words.
  *
- * A run is a list of requests, one after the other: a sandbox is made, files are written, packages installed, files listed; then
- * comes the execution, whose lines become what a runner of ours would say; files that are new or changed are fetched; and
- * whatever happened the sandbox is killed.  It also ends by itself, a little after the run's own time.
+ * A run is a list of requests, one after the other: a sandbox is made, files are written, packages installed, files
+ * listed; then comes the execution, whose lines become what a runner of ours would say; files that are new or changed
+ * are fetched; and whatever happened the sandbox is killed.  It also ends by itself, a little after the run's own time.
  *
- * What comes from there is as hostile as what comes from a sandbox of ours: it has ceilings, names are checked, and nothing waits
- * longer than its time.
+ * What comes from there is as hostile as what comes from a sandbox of ours: it has ceilings, names are checked, and
+ * nothing waits longer than its time.
  */
 #include "backend/e2b.h"
 
@@ -107,7 +107,8 @@ static void on_room(struct watch *watch, uint32_t events)
 {
         struct remote_run *remote_run = watch->owner;
         (void)events;
-        flush_output(remote_run, watch == &remote_run->printed[0].watch ? &remote_run->printed[0] : &remote_run->printed[1]);
+        flush_output(remote_run,
+                watch == &remote_run->printed[0].watch ? &remote_run->printed[0] : &remote_run->printed[1]);
         finish_when_read(remote_run);
 }
 
@@ -188,13 +189,16 @@ static void remote_run_free(struct remote_run *remote_run)
 /* What was said and printed has to be in the pipes, for at the end the engine reads what is there. */
 static void finish_when_read(struct remote_run *remote_run)
 {
-        if (!remote_run->over || remote_run->printed[0].text.len || remote_run->printed[1].text.len || remote_run->said.n)
+        if (!remote_run->over || remote_run->printed[0].text.len || remote_run->printed[1].text.len ||
+                remote_run->said.n)
                 return;
         const struct backend_events *news = remote_run->link->events;
         void *owner = remote_run->owner;
         bool well = !remote_run->error.code || remote_run->reasons;
         struct csn_error error = remote_run->error;
-        struct wire_exit how = { .reasons = remote_run->reasons, .has_status = remote_run->ended_us && !remote_run->reasons, .status = remote_run->failed ? 1U << 8 : 0 };
+        struct wire_exit how = { .reasons = remote_run->reasons,
+                .has_status = remote_run->ended_us && !remote_run->reasons,
+                .status = remote_run->failed ? 1U << 8 : 0 };
         char folder[sizeof remote_run->folder];
         snprintf(folder, sizeof folder, "%s", remote_run->folder);
         if (remote_run->began_us)
@@ -217,7 +221,8 @@ static size_t on_answer(char *bytes, size_t size, size_t n, void *owner)
 
 static void add_header(struct remote_run *remote_run, const char *name, const char *value)
 {
-        remote_run->headers = curl_slist_append(remote_run->headers, arena_text(&remote_run->arena, "%s: %s", name, value));
+        remote_run->headers =
+                curl_slist_append(remote_run->headers, arena_text(&remote_run->arena, "%s: %s", name, value));
 }
 
 static const char *domain_of(const struct remote_run *remote_run)
@@ -238,7 +243,8 @@ static int ask(struct remote_run *remote_run, const char *method, const char *ur
         fetch_close(&remote_run->fetch);
         curl_slist_free_all(remote_run->headers);
         remote_run->headers = NULL;
-        if (fetch_open(&remote_run->fetch, remote_run->link->fetcher, url, "engine.e2b_api_url or engine.e2b_sandbox_url", "engine.e2b_api_key", err) < 0)
+        if (fetch_open(&remote_run->fetch, remote_run->link->fetcher, url,
+                    "engine.e2b_api_url or engine.e2b_sandbox_url", "engine.e2b_api_key", err) < 0)
                 return -err->code;
         curl_easy_setopt(remote_run->fetch.easy, CURLOPT_CUSTOMREQUEST, method);
         curl_easy_setopt(remote_run->fetch.easy, CURLOPT_WRITEFUNCTION, on_answer);
@@ -247,13 +253,15 @@ static int ask(struct remote_run *remote_run, const char *method, const char *ur
         return 0;
 }
 
-static int ask_api(struct remote_run *remote_run, const char *method, const char *path, json_t *body, struct csn_error *err)
+static int ask_api(struct remote_run *remote_run, const char *method, const char *path, json_t *body,
+        struct csn_error *err)
 {
         const struct engine_settings *settings = remote_run->link->settings;
         size_t len = strlen(settings->e2b_api_url);
         while (len && settings->e2b_api_url[len - 1] == '/')
                 len--;
-        const char *base = len ? arena_text(&remote_run->arena, "%.*s", (int)len, settings->e2b_api_url) : arena_text(&remote_run->arena, "https://api.%s", settings->e2b_domain);
+        const char *base = len ? arena_text(&remote_run->arena, "%.*s", (int)len, settings->e2b_api_url)
+                               : arena_text(&remote_run->arena, "https://api.%s", settings->e2b_domain);
         if (ask(remote_run, method, arena_text(&remote_run->arena, "%s%s", base, path), body, err) < 0)
                 return -err->code;
         add_header(remote_run, "X-API-KEY", settings->e2b_api_key);
@@ -261,11 +269,13 @@ static int ask_api(struct remote_run *remote_run, const char *method, const char
         return 0;
 }
 
-static int ask_sandbox(struct remote_run *remote_run, unsigned port, const char *method, const char *path, json_t *body, const char *type, struct csn_error *err)
+static int ask_sandbox(struct remote_run *remote_run, unsigned port, const char *method, const char *path, json_t *body,
+        const char *type, struct csn_error *err)
 {
         const struct engine_settings *settings = remote_run->link->settings;
-        const char *base = settings->e2b_sandbox_url[0] ? settings->e2b_sandbox_url
-                                                        : arena_text(&remote_run->arena, "https://%u-%s.%s", port, remote_run->sandbox, domain_of(remote_run));
+        const char *base = settings->e2b_sandbox_url[0]
+                ? settings->e2b_sandbox_url
+                : arena_text(&remote_run->arena, "https://%u-%s.%s", port, remote_run->sandbox, domain_of(remote_run));
         if (ask(remote_run, method, arena_text(&remote_run->arena, "%s%s", base, path), body, err) < 0)
                 return -err->code;
         add_header(remote_run, "E2b-Sandbox-Id", remote_run->sandbox);
@@ -297,27 +307,33 @@ static int begin_create(struct remote_run *remote_run, struct csn_error *err)
                 json_object_set_new(labels, request->labels[i].name, json_string(request->labels[i].value));
         uint64_t life_s = (request->limits.wall_ms + LIFE_MORE_MS + 999) / 1000;
         return ask_api(remote_run, "POST", "/sandboxes",
-                       json_pack("{s:s, s:I, s:b, s:o, s:o, s:b}", "templateID", remote_run->link->settings->e2b_template, "timeout", (json_int_t)life_s, "secure",
-                                 1, "envVars", env, "metadata", labels, "allow_internet_access", request->network != network_NONE), err);
+                json_pack("{s:s, s:I, s:b, s:o, s:o, s:b}", "templateID", remote_run->link->settings->e2b_template,
+                        "timeout", (json_int_t)life_s, "secure", 1, "envVars", env, "metadata", labels,
+                        "allow_internet_access", request->network != network_NONE),
+                err);
 }
 
 /* What is in a text of theirs that becomes part of a URL. */
 static bool is_plain(const char *text, const char *more)
 {
         for (; text && *text; text++)
-                if (!(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') && !(*text >= '0' && *text <= '9') && !strchr(more, *text))
+                if (!(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') &&
+                        !(*text >= '0' && *text <= '9') && !strchr(more, *text))
                         return false;
         return text != NULL;
 }
 
 static int answered_create(struct remote_run *remote_run, struct csn_error *err)
 {
-        json_t *json = json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0, NULL);
-        const char *id = json_string_value(json_object_get(json, "sandboxID")), *token = json_string_value(json_object_get(json, "envdAccessToken")),
+        json_t *json =
+                json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0, NULL);
+        const char *id = json_string_value(json_object_get(json, "sandboxID")),
+                   *token = json_string_value(json_object_get(json, "envdAccessToken")),
                    *domain = json_string_value(json_object_get(json, "domain"));
-        int rc = is_plain(id, "-_") && *id && strlen(id) < sizeof remote_run->sandbox && (!token || is_plain(token, "-_.")) && (!domain || is_plain(domain, "-.:"))
-                         ? 0
-                         : err_set(err, CSN_E_PROTOCOL, 0, "the answer is no sandbox");
+        int rc = is_plain(id, "-_") && *id && strlen(id) < sizeof remote_run->sandbox &&
+                        (!token || is_plain(token, "-_.")) && (!domain || is_plain(domain, "-.:"))
+                ? 0
+                : err_set(err, CSN_E_PROTOCOL, 0, "the answer is no sandbox");
         if (rc == 0) {
                 snprintf(remote_run->sandbox, sizeof remote_run->sandbox, "%s", id);
                 remote_run->token = token ? arena_text(&remote_run->arena, "%s", token) : NULL;
@@ -340,7 +356,8 @@ static int begin_upload(struct remote_run *remote_run, struct csn_error *err)
         auto_fd fd = source;
         if (backend_put_file(remote_run->home, &file, fd, err) < 0)
                 return -err->code;
-        const char *path = arena_text(&remote_run->arena, "/files?path=%s&username=user", escaped(remote_run, arena_text(&remote_run->arena, HOME "/%s", file.name)));
+        const char *path = arena_text(&remote_run->arena, "/files?path=%s&username=user",
+                escaped(remote_run, arena_text(&remote_run->arena, HOME "/%s", file.name)));
         if (ask_sandbox(remote_run, ENVD_PORT, "POST", path, NULL, "application/octet-stream", err) < 0)
                 return -err->code;
         if (file.content)
@@ -375,16 +392,19 @@ static int begin_packages(struct remote_run *remote_run, struct csn_error *err)
         for (size_t i = 0; i < request->packages_n; i++)
                 if (strchr(request->packages[i], '\'') || request->packages[i][0] == '-') {
                         buf_done(&code);
-                        return err_field(err, "/packages", "\"%.60s\" cannot be the name of a package", request->packages[i]);
+                        return err_field(err, "/packages", "\"%.60s\" cannot be the name of a package",
+                                request->packages[i]);
                 }
-        int rc = ask_sandbox(remote_run, INTERPRETER_PORT, "POST", "/execute", json_pack("{s:s, s:s}", "language", "bash", "code", code.bytes), "application/json", err);
+        int rc = ask_sandbox(remote_run, INTERPRETER_PORT, "POST", "/execute",
+                json_pack("{s:s, s:s}", "language", "bash", "code", code.bytes), "application/json", err);
         buf_done(&code);
         return rc;
 }
 
 /* For each line of an answer: 0, or a negative code. */
-static int each_line(const struct buf *answer, size_t *at, int (*take)(struct remote_run *remote_run, const json_t *line, struct csn_error *err), struct remote_run *remote_run,
-                     struct csn_error *err)
+static int each_line(const struct buf *answer, size_t *at,
+        int (*take)(struct remote_run *remote_run, const json_t *line, struct csn_error *err),
+        struct remote_run *remote_run, struct csn_error *err)
 {
         for (const char *end; *at < answer->len && (end = memchr(answer->bytes + *at, '\n', answer->len - *at));) {
                 json_t *line = json_loadb(answer->bytes + *at, (size_t)(end - answer->bytes) - *at, 0, NULL);
@@ -399,7 +419,8 @@ static int each_line(const struct buf *answer, size_t *at, int (*take)(struct re
 
 static int take_packages(struct remote_run *remote_run, const json_t *line, struct csn_error *err)
 {
-        const char *type = json_string_value(json_object_get(line, "type")), *text = json_string_value(json_object_get(line, "text"));
+        const char *type = json_string_value(json_object_get(line, "type")),
+                   *text = json_string_value(json_object_get(line, "text"));
         struct output *output = &remote_run->printed[1];
         if (text && type && strcmp(type, "stdout") == 0 && output->text.len < PRINTED_MAX / 2) {
                 buf_add(&output->text, text, strlen(text));
@@ -424,20 +445,25 @@ static int answered_packages(struct remote_run *remote_run, struct csn_error *er
 
 static int begin_list(struct remote_run *remote_run, struct csn_error *err)
 {
-        return ask_sandbox(remote_run, ENVD_PORT, "POST", "/filesystem.Filesystem/ListDir", json_pack("{s:s, s:i}", "path", HOME, "depth", LIST_DEPTH), "application/json",
-                           err);
+        return ask_sandbox(remote_run, ENVD_PORT, "POST", "/filesystem.Filesystem/ListDir",
+                json_pack("{s:s, s:i}", "path", HOME, "depth", LIST_DEPTH), "application/json", err);
 }
 
 /* Files below the home by their name there, with what changes when they do.  The caller's reference. */
 static json_t *files_of(const struct remote_run *remote_run)
 {
-        json_t *json = json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0, NULL), *files = json_object(), *entry;
+        json_t *json = json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0,
+                       NULL),
+               *files = json_object(), *entry;
         size_t i;
         json_array_foreach(json_object_get(json, "entries"), i, entry) {
-                const char *path = json_string_value(json_object_get(entry, "path")), *type = json_string_value(json_object_get(entry, "type"));
+                const char *path = json_string_value(json_object_get(entry, "path")),
+                           *type = json_string_value(json_object_get(entry, "type"));
                 const json_t *size = json_object_get(entry, "size"), *moment = json_object_get(entry, "modifiedTime");
-                const char *name = path && strncmp(path, HOME "/", strlen(HOME "/")) == 0 ? path + strlen(HOME "/") : NULL;
-                if (!name || !type || strcmp(type, "FILE_TYPE_FILE") != 0 || wire_name_check(name, strlen(name), NULL) < 0 || json_object_get(entry, "symlinkTarget"))
+                const char *name =
+                        path && strncmp(path, HOME "/", strlen(HOME "/")) == 0 ? path + strlen(HOME "/") : NULL;
+                if (!name || !type || strcmp(type, "FILE_TYPE_FILE") != 0 ||
+                        wire_name_check(name, strlen(name), NULL) < 0 || json_object_get(entry, "symlinkTarget"))
                         continue;
                 json_object_set_new(files, name, json_pack("[O?, O?]", size, moment));
         }
@@ -473,14 +499,17 @@ static int begin_execute(struct remote_run *remote_run, struct csn_error *err)
 
 static void take_error(struct remote_run *remote_run, const json_t *line)
 {
-        const char *name = json_string_value(json_object_get(line, "name")), *traceback = json_string_value(json_object_get(line, "traceback"));
-        json_t *error = json_pack("{s:s, s:O?, s:[]}", "type", name ? name : "Error", "message", json_object_get(line, "value"), "traceback");
+        const char *name = json_string_value(json_object_get(line, "name")),
+                   *traceback = json_string_value(json_object_get(line, "traceback"));
+        json_t *error = json_pack("{s:s, s:O?, s:[]}", "type", name ? name : "Error", "message",
+                json_object_get(line, "value"), "traceback");
         while (traceback && *traceback) {
                 size_t len = strcspn(traceback, "\n");
                 json_array_append_new(json_object_get(error, "traceback"), json_stringn(traceback, len));
                 traceback += len + (traceback[len] == '\n');
         }
-        bool is_syntax = !remote_run->started && name && (strcmp(name, "SyntaxError") == 0 || strcmp(name, "IndentationError") == 0);
+        bool is_syntax = !remote_run->started && name &&
+                (strcmp(name, "SyntaxError") == 0 || strcmp(name, "IndentationError") == 0);
         if (!is_syntax)
                 say_started(remote_run);
         say_json(remote_run, is_syntax ? CHANNEL_SYNTAX : CHANNEL_ERROR, error);
@@ -509,7 +538,8 @@ static int take_line(struct remote_run *remote_run, const json_t *line, struct c
                 take_printed(remote_run, strcmp(type, "stderr") == 0, text);
         } else if (strcmp(type, "error") == 0 && !remote_run->failed) {
                 take_error(remote_run, line);
-        } else if (strcmp(type, "result") == 0 && json_is_true(json_object_get(line, "is_main_result")) && json_is_string(text) && !remote_run->failed) {
+        } else if (strcmp(type, "result") == 0 && json_is_true(json_object_get(line, "is_main_result")) &&
+                json_is_string(text) && !remote_run->failed) {
                 say_started(remote_run);
                 size_t len = min_u64(json_string_length(text), remote_run->what->request->limits.value_bytes);
                 struct arena arena = { 0 };
@@ -578,8 +608,9 @@ static int begin_download(struct remote_run *remote_run, struct csn_error *err)
         if (!name || remote_run->at >= remote_run->what->request->limits.disk_files)
                 return 1;
         if (ask_sandbox(remote_run, ENVD_PORT, "GET",
-                        arena_text(&remote_run->arena, "/files?path=%s&username=user", escaped(remote_run, arena_text(&remote_run->arena, HOME "/%s", name))), NULL,
-                        "application/octet-stream", err) < 0)
+                    arena_text(&remote_run->arena, "/files?path=%s&username=user",
+                            escaped(remote_run, arena_text(&remote_run->arena, HOME "/%s", name))),
+                    NULL, "application/octet-stream", err) < 0)
                 return -err->code;
         buf_done(&remote_run->answer);
         buf_init(&remote_run->answer, min_u64(remote_run->room, SIZE_MAX));
@@ -589,8 +620,10 @@ static int begin_download(struct remote_run *remote_run, struct csn_error *err)
 static int answered_download(struct remote_run *remote_run, struct csn_error *err)
 {
         const char *name = json_string_value(json_array_get(remote_run->wanted, remote_run->at++));
-        const struct wire_file file = { .mode = 0644, .name = (char *)(uintptr_t)name, .content = remote_run->answer.bytes ? remote_run->answer.bytes : "",
-                                        .content_len = remote_run->answer.len };
+        const struct wire_file file = { .mode = 0644,
+                .name = (char *)(uintptr_t)name,
+                .content = remote_run->answer.bytes ? remote_run->answer.bytes : "",
+                .content_len = remote_run->answer.len };
         remote_run->room -= remote_run->answer.len;
         unlinkat(remote_run->home, name, 0);
         return backend_put_file(remote_run->home, &file, -1, err) < 0 ? -err->code : 1;
@@ -598,7 +631,10 @@ static int answered_download(struct remote_run *remote_run, struct csn_error *er
 
 static int begin_kill(struct remote_run *remote_run, struct csn_error *err)
 {
-        return remote_run->sandbox[0] ? ask_api(remote_run, "DELETE", arena_text(&remote_run->arena, "/sandboxes/%s", remote_run->sandbox), NULL, err) : 1;
+        return remote_run->sandbox[0]
+                ? ask_api(remote_run, "DELETE", arena_text(&remote_run->arena, "/sandboxes/%s", remote_run->sandbox),
+                          NULL, err)
+                : 1;
 }
 
 static int answered_kill(struct remote_run *remote_run, struct csn_error *err)
@@ -645,9 +681,12 @@ static void fail(struct remote_run *remote_run, struct csn_error *err)
 
 static int status_error(struct remote_run *remote_run, long status, struct csn_error *err)
 {
-        json_t *json = json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0, NULL);
+        json_t *json =
+                json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0, NULL);
         const char *text = json_string_value(json_object_get(json, "message"));
-        int code = status == 429 || status == 503 ? CSN_E_BUSY : status == 401 || status == 403 ? CSN_E_CONFIG : CSN_E_SYSTEM;
+        int code = status == 429 || status == 503 ? CSN_E_BUSY
+                : status == 401 || status == 403  ? CSN_E_CONFIG
+                                                  : CSN_E_SYSTEM;
         err_set(err, code, 0, "the server answers %ld%s%.300s", status, text ? ": " : "", text ? text : "");
         json_decref(json);
         return -err->code;
@@ -658,7 +697,9 @@ static void on_fetched(struct fetch *fetch, long status, const char *why, CURLco
         struct remote_run *remote_run = fetch->owner;
         const struct step *step = &steps[remote_run->step];
         struct csn_error err;
-        int rc = why ? err_set(&err, CSN_E_SYSTEM, 0, "%s", why) : status / 100 == 2 ? step->answered(remote_run, &err) : status_error(remote_run, status, &err);
+        int rc = why                ? err_set(&err, CSN_E_SYSTEM, 0, "%s", why)
+                : status / 100 == 2 ? step->answered(remote_run, &err)
+                                    : status_error(remote_run, status, &err);
         (void)code;
         if (rc < 0 && !step->last) {
                 fail(remote_run, &err);
@@ -694,8 +735,10 @@ static void on_step(struct timer *timer)
         } else {
                 curl_easy_setopt(remote_run->fetch.easy, CURLOPT_HTTPHEADER, remote_run->headers);
                 if (remote_run->body.len || (steps[remote_run->step].begin == begin_upload)) {
-                        curl_easy_setopt(remote_run->fetch.easy, CURLOPT_POSTFIELDS, remote_run->body.bytes ? remote_run->body.bytes : "");
-                        curl_easy_setopt(remote_run->fetch.easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)remote_run->body.len);
+                        curl_easy_setopt(remote_run->fetch.easy, CURLOPT_POSTFIELDS,
+                                remote_run->body.bytes ? remote_run->body.bytes : "");
+                        curl_easy_setopt(remote_run->fetch.easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                (curl_off_t)remote_run->body.len);
                 }
                 remote_run->fetch.done = on_fetched;
                 remote_run->fetch.owner = remote_run;
@@ -720,8 +763,8 @@ static void on_deadline(struct timer *timer)
 
 /* ---- what the engine asks ---- */
 
-static int client_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events, struct backend_link **ret,
-                       struct csn_error *err)
+static int client_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
+        struct backend_link **ret, struct csn_error *err)
 {
         const struct engine_settings *settings = &options->settings->engine;
         struct fetcher *fetcher;
@@ -757,18 +800,26 @@ static int make_ends(struct remote_run *remote_run, struct backend_ends *ret, st
         ret->home = remote_run->home < 0 ? -1 : fcntl(remote_run->home, F_DUPFD_CLOEXEC, 0);
         if (ret->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the run's folder");
-        return loop_watch(remote_run->link->loop, &remote_run->channel_watch, remote_run->channel_watch.fd, EPOLLIN, err);
+        return loop_watch(remote_run->link->loop, &remote_run->channel_watch, remote_run->channel_watch.fd, EPOLLIN,
+                err);
 }
 
-static int client_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+static int client_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+        struct csn_error *err)
 {
         struct backend_ends ends = { -1, -1, -1, -1, -1, -1 };
         const struct wire_boundary unknown = { 0 };
         struct remote_run *remote_run = mem_alloc(sizeof *remote_run);
         (void)shape;
-        *remote_run = (struct remote_run){ .next = link->remote_runs, .link = link, .id = id, .owner = owner, .home = -1,
-                             .channel_watch = { .fd = -1, .ready = on_channel, .owner = remote_run }, .deadline = { .fired = on_deadline, .owner = remote_run },
-                             .next_step = { .fired = on_step, .owner = remote_run }, .said = { .loop = link->loop, .watch = &remote_run->channel_watch } };
+        *remote_run = (struct remote_run){ .next = link->remote_runs,
+                .link = link,
+                .id = id,
+                .owner = owner,
+                .home = -1,
+                .channel_watch = { .fd = -1, .ready = on_channel, .owner = remote_run },
+                .deadline = { .fired = on_deadline, .owner = remote_run },
+                .next_step = { .fired = on_step, .owner = remote_run },
+                .said = { .loop = link->loop, .watch = &remote_run->channel_watch } };
         for (int i = 0; i < 2; i++) {
                 remote_run->printed[i].watch = (struct watch){ .fd = -1, .ready = on_room, .owner = remote_run };
                 buf_init(&remote_run->printed[i].text, PRINTED_MAX);
@@ -796,7 +847,8 @@ static struct remote_run *find_job(struct backend_link *link, uint32_t id)
         return remote_run;
 }
 
-static int client_start(struct backend_link *link, uint32_t id, const struct backend_program *what, struct csn_error *err)
+static int client_start(struct backend_link *link, uint32_t id, const struct backend_program *what,
+        struct csn_error *err)
 {
         struct remote_run *remote_run = find_job(link, id);
         if (!remote_run)
@@ -828,5 +880,10 @@ static void client_close(struct backend_link *link)
 }
 
 const struct backend backend_e2b = {
-        .name = "e2b", .open = client_open, .prepare = client_prepare, .start = client_start, .kill = client_kill, .close = client_close,
+        .name = "e2b",
+        .open = client_open,
+        .prepare = client_prepare,
+        .start = client_start,
+        .kill = client_kill,
+        .close = client_close,
 };

@@ -1,4 +1,7 @@
-/* Our side of the starter and the opener (supervisor/helper_starter.c, supervisor/file_opener.c); one of each for a process. */
+/*
+ * Our side of the starter and the opener (supervisor/helper_starter.c, supervisor/file_opener.c); one of each for a
+ * process.
+ */
 #include "backend/backend.h"
 
 #include <fcntl.h>
@@ -43,9 +46,9 @@ int helpers_start(const struct helper_options *options, struct csn_error *err)
         int ours, theirs;
         snprintf(uid, sizeof uid, "%u", options->uid);
         snprintf(gid, sizeof gid, "%u", options->gid);
-        const char *const argv[] = { "caisson-starter", uid, gid, backend_policy_worker(), options->policies_dir, backend_policies_dir(),
-                                     options->uid_range, options->cgroup_parent, backend_runner_dir(), options->sockets[0], options->sockets[1],
-                                     options->sockets[2], NULL };
+        const char *const argv[] = { "caisson-starter", uid, gid, backend_policy_worker(), options->policies_dir,
+                backend_policies_dir(), options->uid_range, options->cgroup_parent, backend_runner_dir(),
+                options->sockets[0], options->sockets[1], options->sockets[2], NULL };
         if (pair_of(&ours, &theirs, err) < 0)
                 return -err->code;
         auto_fd sock = theirs;
@@ -108,7 +111,8 @@ static int ask_starter(enum wire_start what, int sock, int32_t *ret, struct csn_
         size_t fds_n;
         if (wire_send(helpers.starter, &byte, 1, &sock, sock >= 0) < 0 ||
             wire_receive_small(helpers.starter, ret, sizeof *ret, fds, &fds_n) != (ssize_t)sizeof *ret)
-                return err_set(err, CSN_E_SYSTEM, 0, "the process that starts others for the daemon is gone; restart the daemon");
+                return err_set(err, CSN_E_SYSTEM, 0,
+                        "the process that starts others for the daemon is gone; restart the daemon");
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, -*ret, "start a process") : 0;
 }
 

@@ -198,9 +198,12 @@ static char **host_env(struct arena *arena, const struct wire_program *start, co
         return env;
 }
 
-static _Noreturn void become_program(const struct host_job *job, const struct backend_program *what, char *const *argv, char *const *env)
+static _Noreturn void become_program(const struct host_job *job, const struct backend_program *what, char *const *argv,
+        char *const *env)
 {
-        struct plan plan = { .limits = what->limits, .shape = { .disk_bytes = job->disk_bytes }, .abilities = { .controllers = WIRE_CTL_PIDS } };
+        struct plan plan = { .limits = what->limits,
+                .shape = { .disk_bytes = job->disk_bytes },
+                .abilities = { .controllers = WIRE_CTL_PIDS } };
         struct csn_error err;
         sigset_t none;
         int fds[WIRE_STDIO];
@@ -252,20 +255,28 @@ static int make_ends(struct host_job *job, struct backend_ends *ret, struct csn_
         return 0;
 }
 
-static int host_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+static int host_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+        struct csn_error *err)
 {
         struct backend_ends ends = { -1, -1, -1, -1, -1, -1 };
         struct host_job *job = mem_alloc(sizeof *job);
-        *job = (struct host_job){ .next = link->jobs, .link = link, .id = id, .owner = owner, .home = -1, .fds = { -1, -1, -1, -1 }, .disk_bytes = shape->disk_bytes,
-                                  .death = { .fd = -1, .ready = job_died, .owner = job },
-                                  .deadline = { .fired = job_deadline, .owner = job },
-                                  .dropped = { .fired = job_dropped, .owner = job } };
+        *job = (struct host_job){ .next = link->jobs,
+                .link = link,
+                .id = id,
+                .owner = owner,
+                .home = -1,
+                .fds = { -1, -1, -1, -1 },
+                .disk_bytes = shape->disk_bytes,
+                .death = { .fd = -1, .ready = job_died, .owner = job },
+                .deadline = { .fired = job_deadline, .owner = job },
+                .dropped = { .fired = job_dropped, .owner = job } };
         link->jobs = job;
         snprintf(job->folder, sizeof job->folder, "/tmp/caisson-host-XXXXXX");
         int rc = mkdtemp(job->folder) ? 0 : err_set(err, CSN_E_SYSTEM, errno, "make a folder for the run");
         if (rc == 0) {
                 job->home = open(job->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                rc = job->home < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the run's folder") : make_ends(job, &ends, err);
+                rc = job->home < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the run's folder")
+                                   : make_ends(job, &ends, err);
         }
         if (rc < 0) {
                 fd_close(&ends.home);
@@ -276,7 +287,9 @@ static int host_prepare(struct backend_link *link, uint32_t id, void *owner, con
                 job_free(job);
                 return rc;
         }
-        const struct wire_boundary none = { .host_uid = geteuid(), .ids = 1, .capabilities = geteuid() == 0 ? UINT64_MAX : 0 };
+        const struct wire_boundary none = {
+                .host_uid = geteuid(), .ids = 1, .capabilities = geteuid() == 0 ? UINT64_MAX : 0
+        };
         link->events->ready(owner, &none, &ends);
         return 0;
 }
@@ -335,5 +348,10 @@ static void host_close(struct backend_link *link)
 }
 
 const struct backend backend_host = {
-        .name = "host", .open = host_open, .prepare = host_prepare, .start = host_start, .kill = host_kill, .close = host_close,
+        .name = "host",
+        .open = host_open,
+        .prepare = host_prepare,
+        .start = host_start,
+        .kill = host_kill,
+        .close = host_close,
 };

@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 
 #define HELLO_MS 10000
-#define DESCRIPTORS_MIN 32                       /* of one sandbox and its supervisor, counted generously; more of them are a question of load */
+/* of one sandbox and its supervisor, counted generously; more of them are a question of load */
+#define DESCRIPTORS_MIN 32
 #define SOCKET_FD 3
 
 struct native_job {
@@ -40,9 +41,9 @@ struct backend_link {
 
 static _Noreturn void become_supervisor(int sock, const struct backend_options *options)
 {
-        char *const argv[] = { "caisson-supervisor", "--uid-range", (char *)(uintptr_t)options->uid_range, "--cgroup-parent",
-                               (char *)(uintptr_t)options->cgroup_parent, "--runner-dir",
-                               (char *)(uintptr_t)backend_runner_dir(), NULL };
+        char *const argv[] = { "caisson-supervisor", "--uid-range", (char *)(uintptr_t)options->uid_range,
+                "--cgroup-parent", (char *)(uintptr_t)options->cgroup_parent, "--runner-dir",
+                (char *)(uintptr_t)backend_runner_dir(), NULL };
         char *const env[] = { NULL };   /* it becomes process 1 of every sandbox: no secret of ours may be in it */
         sigset_t none;
         sigemptyset(&none);
@@ -65,8 +66,10 @@ static int check_descriptors(struct csn_error *err)
 {
         struct rlimit limit;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < DESCRIPTORS_MIN)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "a sandbox needs %d open files at once, and this process may have %llu: raise the hard limit "
-                               "(ulimit -Hn)", DESCRIPTORS_MIN, (unsigned long long)limit.rlim_max);
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "a sandbox needs %d open files at once, and this process may have %llu: raise the hard limit "
+                        "(ulimit -Hn)",
+                        DESCRIPTORS_MIN, (unsigned long long)limit.rlim_max);
         return 0;
 }
 
@@ -125,7 +128,8 @@ static int greet(struct backend_link *link, struct csn_error *err)
         while (n < 0 && errno == EINTR);
         ssize_t len = n == 1 ? wire_receive(link->watch.fd, bytes, fds, &fds_n) : 0;
         if (len <= 0)
-                return err_set(err, CSN_E_SYSTEM, 0, "%s did not start; is it installed beside this program?", backend_supervisor());
+                return err_set(err, CSN_E_SYSTEM, 0, "%s did not start; is it installed beside this program?",
+                        backend_supervisor());
         if (wire_get_header(bytes, (size_t)len, &header, err) < 0)
                 return -err->code;
         if (header.op != WIRE_HELLO)
@@ -190,9 +194,11 @@ static int send_packet(struct native_job *job, struct buf *packet, bool fits, in
 {
         int rc = 0;
         if (!fits)
-                rc = err_set(err, CSN_E_INPUT, 0, "arguments and environment together are longer than %d KiB", WIRE_MAX / 1024);
+                rc = err_set(err, CSN_E_INPUT, 0, "arguments and environment together are longer than %d KiB",
+                        WIRE_MAX / 1024);
         else if (wire_send(job->handoff.fd, packet->bytes, packet->len, &fd, fd >= 0) < 0)
-                rc = err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "send the program to its sandbox");
+                rc = err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
+                        "send the program to its sandbox");
         buf_done(packet);
         return rc;
 }
@@ -259,7 +265,8 @@ static void handoff_ready(struct watch *watch, uint32_t events)
 
 /* ---- messages ---- */
 
-static int take_ready(struct native_job *job, const struct wire_boundary *boundary, int fds[WIRE_FDS_MAX], struct csn_error *err)
+static int take_ready(struct native_job *job, const struct wire_boundary *boundary, int fds[WIRE_FDS_MAX],
+        struct csn_error *err)
 {
         if (job->handoff.fd >= 0)
                 return err_set(err, CSN_E_PROTOCOL, 0, "READY came twice");
@@ -268,10 +275,12 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
         for (int i = 0; i < n; i++)
                 if (fds[i] < 0)
                         return err_set(err, CSN_E_PROTOCOL, 0, "READY without its descriptors");
-        const struct backend_ends ends = { .home = take_fd(&fds[WIRE_END_HOME]), .out = take_fd(&fds[WIRE_END_STDOUT]),
-                                           .error = take_fd(&fds[WIRE_END_STDERR]), .channel = take_fd(&fds[WIRE_END_CHANNEL]),
-                                           .proxy = job->flags & WIRE_PROXY ? take_fd(&fds[proxy]) : -1,
-                                           .tool_socket = job->flags & WIRE_TOOL_SOCKET ? take_fd(&fds[tool_socket]) : -1 };
+        const struct backend_ends ends = { .home = take_fd(&fds[WIRE_END_HOME]),
+                .out = take_fd(&fds[WIRE_END_STDOUT]),
+                .error = take_fd(&fds[WIRE_END_STDERR]),
+                .channel = take_fd(&fds[WIRE_END_CHANNEL]),
+                .proxy = job->flags & WIRE_PROXY ? take_fd(&fds[proxy]) : -1,
+                .tool_socket = job->flags & WIRE_TOOL_SOCKET ? take_fd(&fds[tool_socket]) : -1 };
         job->handoff.fd = take_fd(&fds[WIRE_END_HANDOFF]);
         struct backend_link *link = job->link;
         uint32_t id = job->id;
@@ -282,8 +291,8 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
         return 0;
 }
 
-static int handle(struct backend_link *link, const struct wire_header *header, const uint8_t *body, int fds[WIRE_FDS_MAX],
-                  struct csn_error *err)
+static int handle(struct backend_link *link, const struct wire_header *header, const uint8_t *body,
+        int fds[WIRE_FDS_MAX], struct csn_error *err)
 {
         struct wire_boundary boundary;
         struct wire_exit how;
@@ -466,7 +475,8 @@ static struct native_job *job_new(struct backend_link *link, uint32_t id, void *
         return job;
 }
 
-static int native_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+static int native_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+        struct csn_error *err)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
@@ -484,7 +494,8 @@ static int native_join(struct backend_link *link, uint32_t id, uint32_t zygote, 
 }
 
 /* Its command line goes through the handoff socket, as that of a program does. */
-static int native_worker(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+static int native_worker(struct backend_link *link, uint32_t id, const struct wire_program *program,
+        struct csn_error *err)
 {
         struct native_job *job = find_job(link, id);
         struct buf packet;
@@ -496,7 +507,8 @@ static int native_worker(struct backend_link *link, uint32_t id, const struct wi
         return send_plain(link, WIRE_WORKER, id, err);
 }
 
-static int native_start(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err)
+static int native_start(struct backend_link *link, uint32_t id, const struct backend_program *program,
+        struct csn_error *err)
 {
         struct native_job *job = find_job(link, id);
         struct buf message;
@@ -514,7 +526,8 @@ static int native_start(struct backend_link *link, uint32_t id, const struct bac
         return -err->code;
 }
 
-static int native_guest(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock, struct csn_error *err)
+static int native_guest(struct backend_link *link, uint32_t id, const struct wire_limits *limits, int *ret_sock,
+        struct csn_error *err)
 {
         struct native_job *job = find_job(link, id);
         struct buf message;
@@ -527,15 +540,17 @@ static int native_guest(struct backend_link *link, uint32_t id, const struct wir
         return 0;
 }
 
-static int native_join_guest(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
-                        struct csn_error *err)
+static int native_join_guest(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote,
+        const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err)
 {
         struct buf message;
         int handoff[2], rc = 0;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handoff) < 0)
-                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
+                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
+                        "make a pair of sockets");
         auto_fd theirs = handoff[1], ours = handoff[0];
-        const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL], theirs };
+        const int all[WIRE_ENTRIES] = { fds[WIRE_ENTRY_STDOUT], fds[WIRE_ENTRY_STDERR], fds[WIRE_ENTRY_CHANNEL],
+                theirs };
         buf_init(&message, WIRE_MAX);
         if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0 || !wire_put_join_guest(&message, id, sandbox, zygote) ||
             send_queue_put(&link->instance, message.bytes, message.len, all, WIRE_ENTRIES) < 0)
@@ -555,7 +570,8 @@ static void native_freeze(struct backend_link *link, uint32_t id, bool on)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
-static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program,
+        struct csn_error *err)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
@@ -570,7 +586,19 @@ static void native_retire(struct backend_link *link, uint32_t id)
 }
 
 const struct backend backend_native = {
-        .name = "native", .open = native_open, .prepare = native_prepare, .join = native_join, .worker = native_worker,
-        .start = native_start, .guest = native_guest, .enter = native_join_guest, .freeze = native_freeze, .left = native_exiting, .kill = native_kill,
-        .look = native_request_stats, .zygote = native_zygote, .retire = native_retire, .close = native_close,
+        .name = "native",
+        .open = native_open,
+        .prepare = native_prepare,
+        .join = native_join,
+        .worker = native_worker,
+        .start = native_start,
+        .guest = native_guest,
+        .enter = native_join_guest,
+        .freeze = native_freeze,
+        .left = native_exiting,
+        .kill = native_kill,
+        .look = native_request_stats,
+        .zygote = native_zygote,
+        .retire = native_retire,
+        .close = native_close,
 };

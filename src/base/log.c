@@ -49,13 +49,17 @@ static int file_fd = -1;
 static char *file_path;
 static uint64_t file_max;
 
-/* Of two daemons with one file the first to have the lock moves it; the other finds that its descriptor is of the old one. */
+/*
+ * Of two daemons with one file the first to have the lock moves it; the other finds that its descriptor is of the old
+ * one.
+ */
 static void change_file(void)
 {
         struct stat ours, there;
         char *old = NULL;
         flock(file_fd, LOCK_EX);
-        bool moved = stat(file_path, &there) < 0 || fstat(file_fd, &ours) < 0 || there.st_ino != ours.st_ino || there.st_dev != ours.st_dev;
+        bool moved = stat(file_path, &there) < 0 || fstat(file_fd, &ours) < 0 || there.st_ino != ours.st_ino ||
+                there.st_dev != ours.st_dev;
         if (!moved && asprintf(&old, "%s" LOG_OLD, file_path) > 0)
                 rename(file_path, old);
         free(old);
@@ -93,8 +97,12 @@ static void keep(const char *line, size_t len)
 
 static size_t add_fields(char *line, size_t size, const struct log_context *context, bool json)
 {
-        const struct { const char *name, *value; } fields[] = {
-                { "request_id", context->request }, { "trace_id", context->trace }, { "run_id", context->run }, { "owner", context->owner },
+        const struct { const char *name, *value;
+        } fields[] = {
+                { "request_id", context->request },
+                { "trace_id", context->trace },
+                { "run_id", context->run },
+                { "owner", context->owner },
         };
         size_t len = 0;
         for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -102,7 +110,8 @@ static size_t add_fields(char *line, size_t size, const struct log_context *cont
                 if (!fields[i].value || !fields[i].value[0])
                         continue;
                 escape(value, sizeof value, fields[i].value);
-                len += (size_t)snprintf(line + len, size - len, json ? ",\"%s\":\"%s\"" : " %s=%s", fields[i].name, value);
+                len += (size_t)snprintf(line + len, size - len, json ? ",\"%s\":\"%s\"" : " %s=%s", fields[i].name,
+                        value);
         }
         line[len] = 0;
         return len;
@@ -118,8 +127,8 @@ static void put(enum log_level level, const struct log_context *context, const c
         escape(safe, sizeof safe, text);
         time_print(time_now_ms(), stamp, sizeof stamp);
         add_fields(fields, sizeof fields, context, true);
-        int len = snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"text\":\"%s\"%s}\n", stamp, log_level_name(level), safe,
-                           fields);
+        int len = snprintf(line, sizeof line, "{\"time\":\"%s\",\"level\":\"%s\",\"text\":\"%s\"%s}\n", stamp,
+                log_level_name(level), safe, fields);
         if (len > 0 && kept)
                 keep(line, (size_t)len);
         if (told && format == LOG_FORMAT_TEXT) {

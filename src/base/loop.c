@@ -12,7 +12,10 @@
 #include <sys/syscall.h>
 
 #define EVENTS_AT_ONCE 64
-/* Longer than what the kernel gives by itself, 0.7 to 3 ms; 100 ms would be as good for a client, and late where all processors are busy. */
+/*
+ * Longer than what the kernel gives by itself, 0.7 to 3 ms; 100 ms would be as good for a client, and late where all
+ * processors are busy.
+ */
 #define LONG_SLICE_NS 10000000U
 
 struct loop {
@@ -34,7 +37,10 @@ int loop_new(struct loop **ret, struct csn_error *err)
         return 0;
 }
 
-/* The first version of struct sched_attr in sched_setattr(2).  <linux/sched/types.h> has it, and what <sched.h> has already. */
+/*
+ * The first version of struct sched_attr in sched_setattr(2).  <linux/sched/types.h> has it, and what <sched.h> has
+ * already.
+ */
 struct scheduling {
         uint32_t size, policy;
         uint64_t flags;

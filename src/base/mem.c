@@ -74,7 +74,9 @@ char *arena_text(struct arena *arena, const char *fmt, ...)
         va_list args, again;
         va_start(args, fmt);
         va_copy(again, args);
-        /* Where it will be, if there is room: most texts are printed once then, and not a second time for their length. */
+        /*
+         * Where it will be, if there is room: most texts are printed once then, and not a second time for their length.
+         */
         struct arena_block *block = arena->blocks;
         size_t room = block ? block->size - block->used : 0;
         char *there = block ? block->bytes + block->used : NULL;

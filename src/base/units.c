@@ -43,8 +43,8 @@ void time_print(int64_t ms, char *text, size_t size)
         const time_t seconds = (time_t)(ms / 1000);
         struct tm utc;
         gmtime_r(&seconds, &utc);
-        snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                 (unsigned)(ms % 1000));
+        snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday,
+                utc.tm_hour, utc.tm_min, utc.tm_sec, (unsigned)(ms % 1000));
 }
 
 struct unit {
@@ -54,9 +54,25 @@ struct unit {
 
 /* The first unit that divides a value evenly is the one that is printed. */
 static const struct unit sizes[] = {
-        { "TiB", 1024 * GIB }, { "GiB", GIB }, { "MiB", MIB }, { "KiB", KIB }, { "Ti", 1024 * GIB }, { "Gi", GIB }, { "Mi", MIB }, { "Ki", KIB },
-        { "TB", 1000000000000 }, { "GB", 1000000000 }, { "MB", 1000000 }, { "kB", 1000 }, { "KB", 1000 }, { "G", 1000000000 },
-        { "M", 1000000 }, { "k", 1000 }, { "K", 1000 }, { "B", 1 }, { "", 1 },
+        { "TiB", 1024 * GIB },
+        { "GiB", GIB },
+        { "MiB", MIB },
+        { "KiB", KIB },
+        { "Ti", 1024 * GIB },
+        { "Gi", GIB },
+        { "Mi", MIB },
+        { "Ki", KIB },
+        { "TB", 1000000000000 },
+        { "GB", 1000000000 },
+        { "MB", 1000000 },
+        { "kB", 1000 },
+        { "KB", 1000 },
+        { "G", 1000000000 },
+        { "M", 1000000 },
+        { "k", 1000 },
+        { "K", 1000 },
+        { "B", 1 },
+        { "", 1 },
 };
 
 static const struct unit durations[] = {

@@ -128,9 +128,11 @@ const char *egress_class(const struct net_address *address);
 /* Parse "192.0.2.0/24", "2001:db8::/32", or one address.  Errors: CSN_E_INPUT. */
 int egress_parse_range(const char *text, struct egress_range *ret, struct csn_error *err);
 /* Whether the ranges let pass this address, to which the target's name resolved. */
-bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct net_address *address);
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target,
+        const struct net_address *address);
 /* Whether the rules allow this host and port, before name resolution; false: *ret_why is the reason. */
-bool egress_allows(const struct egress_rules *rules, const struct egress_target *target, char ret_why[static EGRESS_TEXT_MAX]);
+bool egress_allows(const struct egress_rules *rules, const struct egress_target *target,
+        char ret_why[static EGRESS_TEXT_MAX]);
 
 /* ---- requests (http.c) ---- */
 

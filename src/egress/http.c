@@ -112,7 +112,8 @@ static int parse_authority(struct text text, unsigned usual_port, struct egress_
                 size_t digits = text.len - host - 1;
                 port = 0;
                 for (size_t i = 0; i < digits && port <= 65535; i++)
-                        port = colon[1 + i] >= '0' && colon[1 + i] <= '9' ? port * 10 + (unsigned)(colon[1 + i] - '0') : 65536;
+                        port = colon[1 + i] >= '0' && colon[1 + i] <= '9' ? port * 10 + (unsigned)(colon[1 + i] - '0')
+                                                                          : 65536;
                 if (digits == 0 || colon[1] == '0' || port > 65535)
                         return err_set(err, CSN_E_INPUT, 0, "the port is not a number from 1 to 65535");
         }
@@ -127,7 +128,8 @@ static int parse_absolute(const char *head, struct text target, struct egress_re
         if (target.len > 8 && strncasecmp(target.at, "https://", 8) == 0)
                 return err_set(err, CSN_E_INPUT, 0, "https goes through CONNECT, not through an absolute URL");
         if (target.len <= 7 || strncasecmp(target.at, "http://", 7) != 0)
-                return err_set(err, CSN_E_INPUT, 0, "this is a proxy: ask with CONNECT host:port or with a whole http:// URL");
+                return err_set(err, CSN_E_INPUT, 0,
+                        "this is a proxy: ask with CONNECT host:port or with a whole http:// URL");
         struct text rest = { target.at + 7, target.len - 7 };
         size_t authority = 0;
         while (authority < rest.len && rest.at[authority] != '/' && rest.at[authority] != '?')
@@ -250,7 +252,8 @@ static int drop_named(const char *head, struct egress_request *ret, struct csn_e
                         if (is_one_of(name, whole_fields, ARRAY_LEN(whole_fields)))
                                 return err_set(err, CSN_E_INPUT, 0, "Connection names a field that it must not name");
                         if (++names > EGRESS_HEADERS_MAX)
-                                return err_set(err, CSN_E_INPUT, 0, "Connection names more than %d fields", EGRESS_HEADERS_MAX);
+                                return err_set(err, CSN_E_INPUT, 0, "Connection names more than %d fields",
+                                        EGRESS_HEADERS_MAX);
                         for (size_t j = 0; j < ret->headers_n; j++) {
                                 struct text field = text_of(head, ret->headers[j].name);
                                 if (field.len == name.len && strncasecmp(field.at, name.at, name.len) == 0)
@@ -274,7 +277,8 @@ ssize_t egress_parse(const char *bytes, size_t len, struct egress_request *ret, 
                 line.len--;             /* CR: find_head() saw to it */
                 if (memchr(line.at, '\r', line.len))
                         return err_set(err, CSN_E_INPUT, 0, "there is a carriage return inside a line of the head");
-                int rc = first ? parse_request_line(bytes, line, &request, err) : parse_field(bytes, line, &request, err);
+                int rc = first ? parse_request_line(bytes, line, &request, err)
+                               : parse_field(bytes, line, &request, err);
                 if (rc < 0)
                         return rc;
         }
@@ -288,17 +292,18 @@ bool egress_rewrite(const struct egress_request *request, const char *head, stru
 {
         struct text method = text_of(head, request->method), path = text_of(head, request->path);
         const char *root = path.len && path.at[0] == '/' ? "" : text_is(method, "OPTIONS") && !path.len ? "*" : "/";
-        bool fits = buf_printf(buf, "%.*s %s%.*s HTTP/1.%d\r\nHost: %s", (int)method.len, method.at, root, (int)path.len, path.at,
-                               request->old ? 0 : 1, request->target.host);
+        bool fits = buf_printf(buf, "%.*s %s%.*s HTTP/1.%d\r\nHost: %s", (int)method.len, method.at, root,
+                (int)path.len, path.at, request->old ? 0 : 1, request->target.host);
         if (request->target.port != 80)
                 fits = fits && buf_printf(buf, ":%u", request->target.port);
         fits = fits && buf_printf(buf, "\r\n");
         for (size_t i = 0; i < request->headers_n; i++) {
                 if (request->headers[i].drop)
                         continue;
-                struct text name = text_of(head, request->headers[i].name), value = text_of(head, request->headers[i].value);
-                fits = fits && buf_add(buf, name.at, name.len) && buf_add(buf, ": ", 2) && buf_add(buf, value.at, value.len) &&
-                       buf_add(buf, "\r\n", 2);
+                struct text name = text_of(head, request->headers[i].name),
+                            value = text_of(head, request->headers[i].value);
+                fits = fits && buf_add(buf, name.at, name.len) && buf_add(buf, ": ", 2) &&
+                        buf_add(buf, value.at, value.len) && buf_add(buf, "\r\n", 2);
         }
         return fits && buf_printf(buf, "Connection: close\r\n\r\n");
 }
@@ -310,7 +315,10 @@ enum chunk_state { CHUNK_FIRST, CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_LF, CHUNK_DAT
 
 static int hex_of(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'    ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
 }
 
 static bool is_text_byte(char c)

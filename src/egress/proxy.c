@@ -246,7 +246,9 @@ static bool flow_read(struct conn *conn, struct flow *flow, int fd, uint64_t *to
         return true;
 }
 
-/* A request that is whole leaves its connection open: to some servers its end means that nobody waits for the answer. */
+/*
+ * A request that is whole leaves its connection open: to some servers its end means that nobody waits for the answer.
+ */
 static bool is_whole(const struct conn *conn)
 {
         return conn->request.body.kind != EGRESS_BODY_TUNNEL && conn->request.body.done;
@@ -313,7 +315,8 @@ static void relay(struct conn *conn, struct side *ready, uint32_t events)
                         conn_end(conn);
                         return;
                 }
-        if (readable && ready == &conn->server && !flow_read(conn, &conn->down, conn->server.watch.fd, &egress->bytes_in))
+        if (readable && ready == &conn->server &&
+                !flow_read(conn, &conn->down, conn->server.watch.fd, &egress->bytes_in))
                 conn->down.ended = true;
         relay_out(conn);
 }
@@ -452,7 +455,8 @@ static void connect_next(struct conn *conn)
                 uint64_t left = conn->deadline_us - now;
                 bool last = conn->address_at == conn->addresses_n;
                 conn_enter(conn, CONN_CONNECT);
-                loop_timer(egress->loop, &conn->timer, last ? left : min_u64(left, egress->rules.connect_ms * 1000 / 4));
+                loop_timer(egress->loop, &conn->timer,
+                        last ? left : min_u64(left, egress->rules.connect_ms * 1000 / 4));
                 side_want(conn, &conn->server, EPOLLOUT);
                 return;
         }
@@ -655,7 +659,8 @@ static void conn_new(struct egress *egress, int fd)
 
 static bool has_room(const struct egress *egress)
 {
-        return egress->conns_n < egress->rules.connections_max + LINGERING_MAX && egress->requests < egress->rules.requests_max;
+        return egress->conns_n < egress->rules.connections_max + LINGERING_MAX &&
+                egress->requests < egress->rules.requests_max;
 }
 
 static void on_listener(struct watch *watch, uint32_t events)

@@ -148,14 +148,17 @@ int egress_host(const char *text, size_t len, struct egress_target *ret, struct 
                 if (len > 0 && text[len - 1] == '.')
                         len--;
                 if (len == 0 || len > EGRESS_HOST_MAX)
-                        return err_set(err, CSN_E_INPUT, 0, "the host is empty or longer than %d bytes", EGRESS_HOST_MAX);
+                        return err_set(err, CSN_E_INPUT, 0, "the host is empty or longer than %d bytes",
+                                EGRESS_HOST_MAX);
                 for (size_t i = 0; i < len; i++)
                         target.host[i] = lower(text[i]);
                 if (strlen(target.host) != len || !is_name(target.host))
-                        return err_set(err, CSN_E_INPUT, 0, "the host is not a name of letters, digits, hyphens and dots in ASCII");
+                        return err_set(err, CSN_E_INPUT, 0,
+                                "the host is not a name of letters, digits, hyphens and dots in ASCII");
                 if (ends_in_a_number(target.host)) {
                         if (!parse_v4(target.host, &target.address))
-                                return err_set(err, CSN_E_INPUT, 0, "the host ends in a number and is not an IPv4 address");
+                                return err_set(err, CSN_E_INPUT, 0,
+                                        "the host ends in a number and is not an IPv4 address");
                         print_address(&target);
                 }
         }
@@ -269,7 +272,9 @@ static const char *class_v6(const uint8_t *bytes)
 
 const char *egress_class(const struct net_address *address)
 {
-        return address->len == 4 ? class_v4(address->bytes) : address->len == 16 ? class_v6(address->bytes) : "no address";
+        return address->len == 4     ? class_v4(address->bytes)
+                : address->len == 16 ? class_v6(address->bytes)
+                                     : "no address";
 }
 
 /* ---- rules ---- */
@@ -300,7 +305,8 @@ static int parse_rule(const char *text, struct rule *ret, struct csn_error *err)
         struct rule rule = { .any_port = true };
         struct csn_error why;
         if (strstr(text, "://") || strchr(text, '/'))
-                return err_set(err, CSN_E_INPUT, 0, "a host is not a URL: write \"example.org\" or \"example.org:8443\"");
+                return err_set(err, CSN_E_INPUT, 0,
+                        "a host is not a URL: write \"example.org\" or \"example.org:8443\"");
         if (strcmp(text, "*") == 0)
                 return err_set(err, CSN_E_INPUT, 0, "\"*\" is every host: use network \"public\"");
         rule.below = strncmp(text, "*.", 2) == 0;
@@ -314,9 +320,11 @@ static int parse_rule(const char *text, struct rule *ret, struct csn_error *err)
         if (rule.target.literal)
                 return err_set(err, CSN_E_INPUT, 0, "\"%.60s\": a rule names a host, not an address", text);
         if (rule.below && !strchr(rule.target.host, '.'))
-                return err_set(err, CSN_E_INPUT, 0, "\"%.60s\" is too wide: name at least two labels, as in \"*.example.com\"", text);
+                return err_set(err, CSN_E_INPUT, 0,
+                        "\"%.60s\" is too wide: name at least two labels, as in \"*.example.com\"", text);
         if (colon && !parse_port(colon + 1, &rule.target.port))
-                return err_set(err, CSN_E_INPUT, 0, "\"%.60s\": what is behind the colon is not a port (1 to 65535)", text);
+                return err_set(err, CSN_E_INPUT, 0, "\"%.60s\": what is behind the colon is not a port (1 to 65535)",
+                        text);
         rule.any_port = !colon;
         *ret = rule;
         return 0;
@@ -352,7 +360,8 @@ int egress_parse_range(const char *text, struct egress_range *ret, struct csn_er
         if (slash) {
                 unsigned long bits = strtoul(slash + 1, &end, 10);
                 if (!is_digit(slash[1]) || *end || bits > range.bits)
-                        return err_set(err, CSN_E_INPUT, 0, "what is behind the slash is no number from 0 to %u", range.bits);
+                        return err_set(err, CSN_E_INPUT, 0, "what is behind the slash is no number from 0 to %u",
+                                range.bits);
                 range.bits = (unsigned)bits;
         }
         *ret = range;
@@ -376,7 +385,8 @@ static bool is_named(const struct egress_rules *rules, const struct egress_targe
         return named;
 }
 
-bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target, const struct net_address *address)
+bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target,
+        const struct net_address *address)
 {
         bool denied = false;
         if (is_named(rules, target))
@@ -390,7 +400,8 @@ bool egress_in_range(const struct egress_rules *rules, const struct egress_targe
         return !denied;
 }
 
-bool egress_allows(const struct egress_rules *rules, const struct egress_target *target, char ret_why[static EGRESS_TEXT_MAX])
+bool egress_allows(const struct egress_rules *rules, const struct egress_target *target,
+        char ret_why[static EGRESS_TEXT_MAX])
 {
         bool usual = target->port == 80 || target->port == 443, known = rules->public_;
         for (size_t i = 0; !target->literal && i < rules->hosts_n; i++) {
@@ -404,11 +415,13 @@ bool egress_allows(const struct egress_rules *rules, const struct egress_target 
         if (usual && rules->public_)
                 return true;
         if (target->literal && !rules->public_)
-                snprintf(ret_why, EGRESS_TEXT_MAX, "%s is an address, and only the hosts named in allow can be reached", target->host);
+                snprintf(ret_why, EGRESS_TEXT_MAX, "%s is an address, and only the hosts named in allow can be reached",
+                        target->host);
         else if (!known)
                 snprintf(ret_why, EGRESS_TEXT_MAX, "%s is not among the hosts named in allow", target->host);
         else
-                snprintf(ret_why, EGRESS_TEXT_MAX, "port %u of %s is not open; ports 80 and 443 are, where allow names no other",
-                         target->port, target->host);
+                snprintf(ret_why, EGRESS_TEXT_MAX,
+                        "port %u of %s is not open; ports 80 and 443 are, where allow names no other", target->port,
+                        target->host);
         return false;
 }

@@ -23,7 +23,8 @@ static bool has_place(struct engine *engine)
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->running < queue_running_max(engine) && engine->instances.starting < settings->starting_max && has_place(engine)) {
+        while (engine->running < queue_running_max(engine) && engine->instances.starting < settings->starting_max &&
+                has_place(engine)) {
                 struct run *run = queue_take(engine);
                 if (!run)
                         return;
@@ -94,7 +95,9 @@ static const struct pools_user pools_user = { has_ready_run, has_running, has_ru
 size_t engine_places(uint64_t descriptors)
 {
         uint64_t free_ = descriptors - descriptors / KEPT_SHARE;
-        return free_ < OWN_DESCRIPTORS + INSTANCE_DESCRIPTORS ? 1 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / INSTANCE_DESCRIPTORS, 1000000);
+        return free_ < OWN_DESCRIPTORS + INSTANCE_DESCRIPTORS
+                ? 1
+                : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / INSTANCE_DESCRIPTORS, 1000000);
 }
 
 #define INSTANCE_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
@@ -124,12 +127,15 @@ static size_t cores(void)
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
-        *engine = (struct engine){ .settings = settings, .cores = cores(), .hooks = &hooks,
-                                    .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
-                                    .dispatch = { .fired = dispatch_now, .owner = engine } };
-        snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu", (unsigned long long)settings->engine.uid_first,
-                 (unsigned long long)settings->engine.uid_count);
-        if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 || loop_new(&engine->loop, err) < 0) {
+        *engine = (struct engine){ .settings = settings,
+                .cores = cores(),
+                .hooks = &hooks,
+                .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
+                .dispatch = { .fired = dispatch_now, .owner = engine } };
+        snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",
+                (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
+        if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
+                loop_new(&engine->loop, err) < 0) {
                 arena_done(&engine->arena);
                 free(engine);
                 return -err->code;
@@ -161,7 +167,8 @@ void engine_close(struct engine *engine)
 
 /* ---- settings of the owner ---- */
 
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner)
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms),
+        void *owner)
 {
         engine->usage_listener = used;
         engine->usage_listener_owner = owner;
@@ -176,7 +183,8 @@ void engine_set_tools(struct engine *engine, const struct engine_tools *tools, v
 void engine_warm(struct engine *engine, bool grades)
 {
         if (!engine->pools)
-                engine->pools = pools_open(&engine->instances, &backend_native, engine->languages, grades, &pools_user, engine);
+                engine->pools =
+                        pools_open(&engine->instances, &backend_native, engine->languages, grades, &pools_user, engine);
 }
 
 int engine_zygote(const struct engine *engine, struct csn_error *err)

@@ -50,7 +50,8 @@ void engine_set_tools(struct engine *engine, const struct engine_tools *tools, v
  * Report the CPU time of an owner's persistent sandboxes, except that of executions in contexts, whose records have it:
  * soon after a program in a sandbox has ended, each minute, and at the end of the sandbox.  Once.
  */
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms), void *owner);
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms),
+        void *owner);
 
 /* ---- state ---- */
 

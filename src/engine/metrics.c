@@ -30,10 +30,13 @@ static void print_histogram(struct buf *buf, const char *stage, const struct his
                 if (i < HISTOGRAM_BOUNDS)
                         snprintf(bound, sizeof bound, "%g", histogram_bounds[i]);
                 sum += histogram->counts[i];
-                buf_printf(buf, "caisson_stage_duration_seconds_bucket{stage=\"%s\",le=\"%s\"} %" PRIu64 "\n", stage, bound, sum);
+                buf_printf(buf, "caisson_stage_duration_seconds_bucket{stage=\"%s\",le=\"%s\"} %" PRIu64 "\n", stage,
+                        bound, sum);
         }
-        buf_printf(buf, "caisson_stage_duration_seconds_sum{stage=\"%s\"} %.9g\ncaisson_stage_duration_seconds_count{stage=\"%s\"} %" PRIu64 "\n", stage,
-                   histogram->sum, stage, sum);
+        buf_printf(buf,
+                "caisson_stage_duration_seconds_sum{stage=\"%s\"} %.9g\ncaisson_stage_duration_seconds_count{stage=\"%s\"} %" PRIu64
+                "\n",
+                stage, histogram->sum, stage, sum);
 }
 
 static void print_runs(struct buf *buf, const struct counters *counters)
@@ -43,7 +46,8 @@ static void print_runs(struct buf *buf, const struct counters *counters)
                 for (int status = 0; status < COUNTED_STATUSES; status++)
                         if (counters->runs[i][status])
                                 buf_printf(buf, "caisson_executions_total{language=\"%s\",status=\"%s\"} %" PRIu64 "\n",
-                                           i < COUNTED_LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other", status_name(status), counters->runs[i][status]);
+                                        i < COUNTED_LANGUAGES - 1 && lang_at(i) ? lang_at(i)->name : "other",
+                                        status_name(status), counters->runs[i][status]);
 }
 
 static void print_tools(struct buf *buf, const struct counters *counters)
@@ -51,7 +55,8 @@ static void print_tools(struct buf *buf, const struct counters *counters)
         static const char *const outcomes[] = { "done", "failed", "refused" };
         head(buf, "tool_calls_total", "counter", "Calls of tools in runs that are over, by what came of them.");
         for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
-                buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i], counters->tools[i]);
+                buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i],
+                        counters->tools[i]);
 }
 
 struct row {
@@ -59,7 +64,8 @@ struct row {
 };
 
 /* A sample of each row for each object of the list, which `label` tells apart by the object's member `of`. */
-static void print_rows(struct buf *buf, const struct row *rows, size_t n, json_t *list, const char *label, const char *of)
+static void print_rows(struct buf *buf, const struct row *rows, size_t n, json_t *list, const char *label,
+        const char *of)
 {
         json_t *object;
         size_t at;
@@ -67,7 +73,8 @@ static void print_rows(struct buf *buf, const struct row *rows, size_t n, json_t
                 head(buf, rows[i].name, rows[i].type, rows[i].help);
                 json_array_foreach(list, at, object) {
                         buf_printf(buf, "caisson_%s{%s=\"%s\"} %" JSON_INTEGER_FORMAT "\n", rows[i].name, label,
-                                   json_string_value(json_object_get(object, of)), json_integer_value(json_object_get(object, rows[i].key)));
+                                json_string_value(json_object_get(object, of)),
+                                json_integer_value(json_object_get(object, rows[i].key)));
                 }
         }
 }
@@ -88,7 +95,8 @@ static void print_pools(struct buf *buf, json_t *pools)
 static void print_zygotes(struct buf *buf, const struct engine *engine)
 {
         static const struct row rows[] = {
-                { "zygote_up", "gauge", "serves", "Whether the Python interpreter serves that the runs of an image are forked from." },
+                { "zygote_up", "gauge", "serves",
+                        "Whether the Python interpreter serves that the runs of an image are forked from." },
                 { "zygote_failures_total", "counter", "failures", "How often it could not be made, or ended." },
         };
         json_t *zygotes = pools_zygotes(engine->pools);
@@ -98,11 +106,15 @@ static void print_zygotes(struct buf *buf, const struct engine *engine)
 
 static void print_psandboxes(struct buf *buf, struct engine *engine)
 {
-        static const char *const states[] = { [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused" };
+        static const char *const states[] = {
+                [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused"
+        };
         size_t counts[ARRAY_LEN(states)] = { 0 }, contexts = 0;
-        for (struct psandbox *psandbox = psandbox_next(engine, NULL, NULL); psandbox; psandbox = psandbox_next(engine, psandbox, NULL)) {
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, NULL); psandbox;
+                psandbox = psandbox_next(engine, psandbox, NULL)) {
                 counts[psandbox_state(psandbox)]++;
-                for (struct context *context = context_next(psandbox, NULL); context; context = context_next(psandbox, context))
+                for (struct context *context = context_next(psandbox, NULL); context;
+                        context = context_next(psandbox, context))
                         contexts++;
         }
         head(buf, "sandboxes", "gauge", "Persistent sandboxes, by state.");
@@ -122,9 +134,11 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         one(buf, "queue_depth", "gauge", "Runs that wait.", (double)engine->queued);
         one(buf, "runs_running", "gauge", "Runs that go on.", (double)engine->running);
         one(buf, "checks_running", "gauge", "Runs whose source policy is being asked.", (double)engine->checking);
-        one(buf, "oom_kills_total", "counter", "Runs that were over their memory limit.", (double)counters->out_of_memory);
+        one(buf, "oom_kills_total", "counter", "Runs that were over their memory limit.",
+                (double)counters->out_of_memory);
         one(buf, "policy_denials_total", "counter", "Runs that a source policy refused.", (double)counters->denied);
-        one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.", (double)counters->output_bytes);
+        one(buf, "output_bytes_total", "counter", "What programs wrote to their standard output and error.",
+                (double)counters->output_bytes);
         one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", counters->cpu_seconds);
         print_tools(buf, counters);
         print_psandboxes(buf, engine);

@@ -6,9 +6,9 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
 {
         const struct run_request *request = &run->launch.request;
         const char *language = run->launch.language ? run->launch.language->name : request->language;
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", run_state_name(run), "language", language ? language : "",
-                         "profile", request->profile ? request->profile : "", "owner", run->owner_key, "age_ms",
-                         (json_int_t)((now_us - run->created_us) / 1000));
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "id", run->id, "state", run_state_name(run),
+                "language", language ? language : "", "profile", request->profile ? request->profile : "", "owner",
+                run->owner_key, "age_ms", (json_int_t)((now_us - run->created_us) / 1000));
         if (!run->instance)
                 return json;
         /* Whoever watches asks again and again; so it is the last answer that is told, and the next one asked for. */
@@ -29,7 +29,8 @@ json_t *engine_status(struct engine *engine)
         for (const struct run *run = engine->runs; run; run = run->next)
                 if (run->state != RUN_NEW)
                         json_array_append_new(runs, one_run(run, now_us));
-        return json_pack("{s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "runs", runs, "queue", "waiting", (json_int_t)engine->queued, "running",
-                         (json_int_t)engine->running, "max", (json_int_t)engine->settings->engine.running_max, "waiting_max",
-                         (json_int_t)engine->settings->engine.queue_max, "pools", pools_status(engine->pools));
+        return json_pack("{s:o, s:{s:I, s:I, s:I, s:I}, s:o}", "runs", runs, "queue", "waiting",
+                (json_int_t)engine->queued, "running", (json_int_t)engine->running, "max",
+                (json_int_t)engine->settings->engine.running_max, "waiting_max",
+                (json_int_t)engine->settings->engine.queue_max, "pools", pools_status(engine->pools));
 }

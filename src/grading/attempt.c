@@ -108,7 +108,9 @@ static void on_done(void *owner, const struct run_result *result)
         grading->go_on(grading);
 }
 
-static const struct run_message_handler message_handler = { .hello_received = on_hello, .said = on_said, .protocol_error = on_broke };
+static const struct run_message_handler message_handler = {
+        .hello_received = on_hello, .said = on_said, .protocol_error = on_broke
+};
 
 static char *copy(struct attempt *attempt, const char *text)
 {
@@ -120,8 +122,11 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
 {
         const struct grade_request *given = &grading->request;
         struct attempt *attempt = mem_alloc(sizeof *attempt);
-        *attempt = (struct attempt){ .next = grading->attempts, .grading = grading, .kind = kind, .run = run_new(grading->grader->engine),
-                                     .clock = { .fired = on_late, .owner = attempt } };
+        *attempt = (struct attempt){ .next = grading->attempts,
+                .grading = grading,
+                .kind = kind,
+                .run = run_new(grading->grader->engine),
+                .clock = { .fired = on_late, .owner = attempt } };
         grading->attempts = attempt;
         struct run_request *request = run_request(attempt->run);
         SET(request, run_request, language, copy(attempt, other ? lang_python.name : grading->language->name));
@@ -190,8 +195,9 @@ bool status_is_ours(int status)
 
 bool status_is_final(int status)
 {
-        return status == status_BLOCKED || status == status_SYNTAX_ERROR || status == status_CANCELLED || status == status_DEPENDENCY_FAILED ||
-               status == status_UNSUPPORTED_LANGUAGE || status == status_ISOLATION_UNAVAILABLE || status == status_BAD_REQUEST;
+        return status == status_BLOCKED || status == status_SYNTAX_ERROR || status == status_CANCELLED ||
+                status == status_DEPENDENCY_FAILED || status == status_UNSUPPORTED_LANGUAGE ||
+                status == status_ISOLATION_UNAVAILABLE || status == status_BAD_REQUEST;
 }
 
 int attempt_verdict(const struct attempt *attempt, const struct run_result *result, const char **ret_text)
@@ -204,19 +210,24 @@ int attempt_verdict(const struct attempt *attempt, const struct run_result *resu
         }
         switch (attempt->late ? status_TIMEOUT : result->status) {
         case status_TIMEOUT:
-                snprintf(text, sizeof text, "Timeout after %.3gs", attempt->late ? (double)load_ms(attempt->grading) / 1000 : result->usage.wall_ms / 1000);
+                snprintf(text, sizeof text, "Timeout after %.3gs",
+                        attempt->late ? (double)load_ms(attempt->grading) / 1000 : result->usage.wall_ms / 1000);
                 return case_status_TIMEOUT;
         case status_MEMORY_EXCEEDED:
-                snprintf(text, sizeof text, "Memory limit of %llu MiB exceeded", (unsigned long long)(result->limits.memory_bytes / MIB));
+                snprintf(text, sizeof text, "Memory limit of %llu MiB exceeded",
+                        (unsigned long long)(result->limits.memory_bytes / MIB));
                 return case_status_MEMORY_EXCEEDED;
         case status_OUTPUT_LIMIT:
-                snprintf(text, sizeof text, "More than %llu bytes of output", (unsigned long long)result->limits.output_bytes);
+                snprintf(text, sizeof text, "More than %llu bytes of output",
+                        (unsigned long long)result->limits.output_bytes);
                 return case_status_OUTPUT_LIMIT;
         default:
                 if (HAS(result, run_result, signal))
-                        snprintf(text, sizeof text, "ended by signal %lld before there was an answer", (long long)result->signal);
+                        snprintf(text, sizeof text, "ended by signal %lld before there was an answer",
+                                (long long)result->signal);
                 else
-                        snprintf(text, sizeof text, "exit(%lld) before there was an answer", (long long)result->exit_code);
+                        snprintf(text, sizeof text, "exit(%lld) before there was an answer",
+                                (long long)result->exit_code);
                 return case_status_CRASH;
         }
 }
@@ -225,15 +236,20 @@ void attempt_keep_streams(struct attempt *attempt, const struct run_result *resu
 {
         struct arena *arena = &attempt->grading->arena;
         struct grade_result *whole = &attempt->grading->result;
-        whole->stdout = (struct bytes){ arena_copy(arena, result->stdout.bytes ? result->stdout.bytes : "", result->stdout.len), result->stdout.len };
-        whole->stderr = (struct bytes){ arena_copy(arena, result->stderr.bytes ? result->stderr.bytes : "", result->stderr.len), result->stderr.len };
+        whole->stdout =
+                (struct bytes){ arena_copy(arena, result->stdout.bytes ? result->stdout.bytes : "", result->stdout.len),
+                        result->stdout.len };
+        whole->stderr =
+                (struct bytes){ arena_copy(arena, result->stderr.bytes ? result->stderr.bytes : "", result->stderr.len),
+                        result->stderr.len };
 }
 
 bool attempt_ended_in_setup(const struct attempt *attempt, const struct run_result *result)
 {
         const struct grade_request *request = &attempt->grading->request;
         bool there = HAS(request, grade_request, setup) && *request->setup && attempt->kind->role;
-        return there && !attempt->set_up && !status_is_ours(result->status) && (attempt->late || !status_is_final(result->status));
+        return there && !attempt->set_up && !status_is_ours(result->status) &&
+                (attempt->late || !status_is_final(result->status));
 }
 
 static void blame_setup(struct attempt *attempt, const struct run_result *result)
@@ -242,7 +258,8 @@ static void blame_setup(struct attempt *attempt, const struct run_result *result
         char why[600];
         attempt_verdict(attempt, result, &text);
         if (HAS(result, run_result, error) && HAS(&result->error, failure, type) && !attempt->late)
-                snprintf(why, sizeof why, "the set-up failed: %.100s: %.400s", result->error.type, result->error.message);
+                snprintf(why, sizeof why, "the set-up failed: %.100s: %.400s", result->error.type,
+                        result->error.message);
         else
                 snprintf(why, sizeof why, "the set-up failed: %.400s", text);
         grading_fail_text(attempt->grading, status_BAD_REQUEST, csn_code_name(CSN_E_INPUT), "/setup", why);
@@ -272,6 +289,10 @@ void attempt_trouble(struct attempt *attempt, const struct run_result *result)
                 grading_fail(grading, result->status, &result->error);
         } else {
                 attempt_verdict(attempt, result, &text);
-                grading_fail_text(grading, attempt->late ? status_TIMEOUT : attempt->broken || early ? status_FAILED : result->status, NULL, NULL, text);
+                grading_fail_text(grading,
+                        attempt->late                      ? status_TIMEOUT
+                                : attempt->broken || early ? status_FAILED
+                                                           : result->status,
+                        NULL, NULL, text);
         }
 }

@@ -32,7 +32,8 @@ static const char *differ(struct arena *arena, const char *what, size_t number, 
         size_t len;
         expected = show(expected);
         got = show(got);
-        snprintf(text, sizeof text, "%s %zu: expected '%.*s', got '%.*s'", what, number, (int)expected.len, expected.at, (int)got.len, got.at);
+        snprintf(text, sizeof text, "%s %zu: expected '%.*s', got '%.*s'", what, number, (int)expected.len, expected.at,
+                (int)got.len, got.at);
         return model_utf8(arena, text, strlen(text), &len);
 }
 
@@ -48,7 +49,8 @@ static bool next_line(struct reader *reader, struct piece *ret)
 {
         if (reader->at == reader->end)
                 return false;
-        const char *feed = memchr(reader->at, '\n', (size_t)(reader->end - reader->at)), *end = feed ? feed : reader->end;
+        const char *feed = memchr(reader->at, '\n', (size_t)(reader->end - reader->at)),
+                   *end = feed ? feed : reader->end;
         *ret = (struct piece){ reader->at, (size_t)(end - reader->at) };
         reader->at = feed ? feed + 1 : reader->end;
         while (ret->len && is_blank(ret->at[ret->len - 1]))
@@ -85,7 +87,8 @@ static int by_bytes(const void *a, const void *b)
         return rc ? rc : (left->len > right->len) - (left->len < right->len);
 }
 
-static const char *compare_lines(const struct bytes *got, const struct bytes *expected, bool ordered, struct arena *arena)
+static const char *compare_lines(const struct bytes *got, const struct bytes *expected, bool ordered,
+        struct arena *arena)
 {
         size_t got_n, expected_n;
         struct piece *ours = lines_of(expected, arena, &expected_n), *theirs = lines_of(got, arena, &got_n);
@@ -163,9 +166,11 @@ static bool close_to(struct piece a, struct piece b, double tolerance, struct ar
         return off <= tolerance || off <= tolerance * size;
 }
 
-static const char *compare_words(const struct bytes *got, const struct bytes *expected, bool numbers, double tolerance, struct arena *arena)
+static const char *compare_words(const struct bytes *got, const struct bytes *expected, bool numbers, double tolerance,
+        struct arena *arena)
 {
-        struct reader ours = { expected->bytes, expected->bytes + expected->len }, theirs = { got->bytes, got->bytes + got->len };
+        struct reader ours = { expected->bytes, expected->bytes + expected->len },
+                      theirs = { got->bytes, got->bytes + got->len };
         struct piece mine, other;
         size_t n = 0;
         for (;;) {
@@ -191,13 +196,16 @@ static const char *compare_bytes(const struct bytes *got, const struct bytes *ex
                 at++;
         if (at == got->len && at == expected->len)
                 return "";
-        return arena_text(arena, "expected %zu bytes, got %zu; they differ from byte %zu on", expected->len, got->len, at);
+        return arena_text(arena, "expected %zu bytes, got %zu; they differ from byte %zu on", expected->len, got->len,
+                at);
 }
 
-const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected, struct arena *arena)
+const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected,
+        struct arena *arena)
 {
         static char nothing[] = "";
-        const struct bytes ours = { expected->bytes ? expected->bytes : nothing, expected->len }, theirs = { got->bytes ? got->bytes : nothing, got->len };
+        const struct bytes ours = { expected->bytes ? expected->bytes : nothing, expected->len },
+                           theirs = { got->bytes ? got->bytes : nothing, got->len };
         switch (checker) {
         case checkers_EXACT:
                 return compare_bytes(&theirs, &ours, arena);

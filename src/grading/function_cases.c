@@ -1,7 +1,7 @@
 /*
- * Calls of functions.  Python loads the submission once, and each case is a fork of that process; what ends the whole sandbox
- * was the case that was going on, and the others go on in a new one.  JavaScript cannot fork, so there each case has a
- * sandbox.
+ * Calls of functions.  Python loads the submission once, and each case is a fork of that process; what ends the whole
+ * sandbox was the case that was going on, and the others go on in a new one.  JavaScript cannot fork, so there each
+ * case has a sandbox.
  */
 #include "grading/grading_private.h"
 
@@ -23,8 +23,8 @@ static void add_text(json_t *json, const char *name, const char *text)
 static json_t *case_of(const struct grading *grading, size_t i)
 {
         const struct grade_case *given = grading->slots[i].given;
-        json_t *json = json_pack("{s:I, s:I, s:I}", "i", (json_int_t)i, "cpu_ms", (json_int_t)case_cpu_ms(grading, given), "wall_ms",
-                                 (json_int_t)case_wall_ms(grading, given));
+        json_t *json = json_pack("{s:I, s:I, s:I}", "i", (json_int_t)i, "cpu_ms",
+                (json_int_t)case_cpu_ms(grading, given), "wall_ms", (json_int_t)case_wall_ms(grading, given));
         add_text(json, "function", given->function);
         add_text(json, "args", given->args);
         add_text(json, "args_python", given->args_python);
@@ -39,15 +39,18 @@ static void on_hello(struct attempt *attempt)
         const struct grade_request *request = &grading->request;
         json_t *cases = json_array();
         for (size_t i = attempt->from; i < attempt->to; i++)
-                if (!grading->slots[i].settled && !grading->slots[i].document && !HAS(grading->slots[i].given, grade_case, expected_stdout))
+                if (!grading->slots[i].settled && !grading->slots[i].document &&
+                        !HAS(grading->slots[i].given, grade_case, expected_stdout))
                         json_array_append_new(cases, case_of(grading, i));
-        json_t *begin = json_pack("{s:s, s:i, s:o}", "setup", request->setup ? request->setup : "", "output_max", CASE_OUTPUT, "cases", cases);
+        json_t *begin = json_pack("{s:s, s:i, s:o}", "setup", request->setup ? request->setup : "", "output_max",
+                CASE_OUTPUT, "cases", cases);
         add_text(begin, "function", request->function);
         if (message_begin_role(attempt->run, attempt->kind->role, begin) != -EMSGSIZE)
                 return;
         for (size_t i = attempt->from; i < attempt->to; i++)
                 if (!grading->slots[i].settled && !HAS(grading->slots[i].given, grade_case, expected_stdout))
-                        slot_settle(&grading->slots[i], &grading->arena, case_status_BAD_CASE, "the arguments are too long to be handed over");
+                        slot_settle(&grading->slots[i], &grading->arena, case_status_BAD_CASE,
+                                "the arguments are too long to be handed over");
         run_cancel(attempt->run);
 }
 
@@ -64,7 +67,9 @@ static void take_result(struct attempt *attempt, json_t *message)
                 return;
         }
         struct case_result *result = slot->result;
-        char *type = strcmp(how, "raised") == 0 ? grading_text(grading, json_string_value(json_object_get(message, "type"))) : NULL;
+        char *type = strcmp(how, "raised") == 0
+                ? grading_text(grading, json_string_value(json_object_get(message, "type")))
+                : NULL;
         const char *value = json_string_value(json_object_get(message, "value"));
         grading_note(grading, result, message);
         if (type)
@@ -74,7 +79,8 @@ static void take_result(struct attempt *attempt, json_t *message)
         grading_signs(grading, json_object_get(message, "signs"), result->name);
         grading->result_bytes += value ? strlen(value) : 0;
         if (grading->result_bytes > RESULTS_BYTES_MAX)
-                slot_settle(slot, &grading->arena, case_status_UNENCODABLE, "the values of all cases together are longer than %llu MiB", RESULTS_BYTES_MAX / MIB);
+                slot_settle(slot, &grading->arena, case_status_UNENCODABLE,
+                        "the values of all cases together are longer than %llu MiB", RESULTS_BYTES_MAX / MIB);
         else
                 slot->document = json_incref(message);
 }
@@ -97,12 +103,13 @@ static void on_said(struct attempt *attempt, const char *op, json_t *message)
                 attempt->ready = attempt->missing = true;
                 buf_init(&names, 600);
                 json_array_foreach(json_object_get(message, "functions"), i, name) {
-                        buf_printf(&names, "%s%s", i ? ", " : "", json_string_value(name) ? json_string_value(name) : "");
+                        buf_printf(&names, "%s%s", i ? ", " : "",
+                                json_string_value(name) ? json_string_value(name) : "");
                 }
                 const char *wanted = json_string_value(json_object_get(message, "function"));
                 char text[1000];
-                snprintf(text, sizeof text, "Function '%.200s' not found in code; %s%.600s", wanted ? wanted : "", names.len ? "there are: " : "there is none",
-                         names.len ? names.bytes : "");
+                snprintf(text, sizeof text, "Function '%.200s' not found in code; %s%.600s", wanted ? wanted : "",
+                        names.len ? "there are: " : "there is none", names.len ? names.bytes : "");
                 grading_fail_text(grading, status_FAILED, "function_not_found", NULL, text);
                 buf_done(&names);
         } else {
@@ -155,7 +162,9 @@ static bool is_open(const struct grading *grading, size_t i)
 
 static void begin(struct grading *grading, size_t from, size_t to)
 {
-        static const struct attempt_kind kind = { .role = "cases", .hello_received = on_hello, .said = on_said, .done = on_done };
+        static const struct attempt_kind kind = {
+                .role = "cases", .hello_received = on_hello, .said = on_said, .done = on_done
+        };
         struct attempt *attempt = attempt_new(grading, &kind, NULL);
         uint64_t cpu_ms = load_ms(grading), wall_ms = load_ms(grading);
         attempt->from = from;

@@ -63,7 +63,8 @@ static void finish(struct grading *grading)
 static bool has_company(struct grader *grader, const struct grading *but)
 {
         for (struct grading *one = grader->gradings; one; one = one->next)
-                if (one != but && one->phase != PHASE_NEW && one->phase != PHASE_OVER && !one->waits && strcmp(one->owner_key, but->owner_key) == 0)
+                if (one != but && one->phase != PHASE_NEW && one->phase != PHASE_OVER && !one->waits &&
+                        strcmp(one->owner_key, but->owner_key) == 0)
                         return true;
         return false;
 }
@@ -77,8 +78,8 @@ static void wake_others(struct grader *grader, const char *owner_key)
 }
 
 /*
- * What was kept waiting for the CPU is graded once more, when nothing else of the caller's goes on, or after a while.  Nobody
- * waits for it.
+ * What was kept waiting for the CPU is graded once more, when nothing else of the caller's goes on, or after a while.
+ * Nobody waits for it.
  */
 static bool wants_again(struct grading *grading)
 {
@@ -109,7 +110,8 @@ static bool wants_again(struct grading *grading)
 
 static void go_on(struct grading *grading)
 {
-        if (grading->attempts || grading->judging || grading->waits || grading->phase == PHASE_OVER || grading->later.active)
+        if (grading->attempts || grading->judging || grading->waits || grading->phase == PHASE_OVER ||
+                grading->later.active)
                 return;
         if (!is_over(grading) && grading->phase <= PHASE_CASES) {
                 grading->phase = PHASE_CASES;
@@ -141,7 +143,8 @@ static void on_later(struct timer *timer)
         struct grader *grader = grading->grader;
         uint64_t now = clock_us();
         if (grading->waits && now < grading->patient_until_us && !grading->cancelled && has_company(grader, grading)) {
-                loop_timer(engine_loop(grader->engine), timer, grading->patient_until_us - now);   /* or the last of them wakes us */
+                loop_timer(engine_loop(grader->engine), timer,
+                        grading->patient_until_us - now); /* or the last of them wakes us */
                 return;
         }
         grading->waits = false;
@@ -157,11 +160,16 @@ static int check_case(const struct grade_request *request, size_t i, struct csn_
         snprintf(field, sizeof field, "/cases/%zu", i);
         bool stream = HAS(one, grade_case, expected_stdout);
         if (HAS(one, grade_case, stdin) && !stream)
-                return err_field(err, field, "the case has stdin and no expected_stdout; give it what the program has to write");
+                return err_field(err, field,
+                        "the case has stdin and no expected_stdout; give it what the program has to write");
         if (!stream && !HAS(one, grade_case, function) && !HAS(request, grade_request, function))
-                return err_field(err, field, "the case calls a function, and neither it nor the request names one; give function");
-        if (stream && (HAS(one, grade_case, args) || HAS(one, grade_case, args_python) || HAS(one, grade_case, expected) || HAS(one, grade_case, expected_python)))
-                return err_field(err, field, "the case has both expected_stdout and what belongs to a call of a function; make two cases of it");
+                return err_field(err, field,
+                        "the case calls a function, and neither it nor the request names one; give function");
+        if (stream &&
+                (HAS(one, grade_case, args) || HAS(one, grade_case, args_python) || HAS(one, grade_case, expected) ||
+                        HAS(one, grade_case, expected_python)))
+                return err_field(err, field,
+                        "the case has both expected_stdout and what belongs to a call of a function; make two cases of it");
         if (HAS(one, grade_case, args) && HAS(one, grade_case, args_python))
                 return err_field(err, field, "the case has args and args_python; give one of them");
         if (HAS(one, grade_case, kwargs) && HAS(one, grade_case, kwargs_python))
@@ -180,17 +188,20 @@ static int check_case(const struct grade_request *request, size_t i, struct csn_
 static int check(struct grading *grading, struct csn_error *err)
 {
         const struct grade_request *request = &grading->request;
-        if (lang_find(engine_languages(grading->grader->engine), HAS(request, grade_request, language) ? request->language : "python", &grading->language, err) < 0)
+        if (lang_find(engine_languages(grading->grader->engine),
+                    HAS(request, grade_request, language) ? request->language : "python", &grading->language, err) < 0)
                 return -err->code;
         bool python = grading->language == &lang_python;
         if (HAS(request, grade_request, tests) && !python)
                 return err_field(err, "/tests", "test code is for Python; for %s give cases", grading->language->title);
         if (HAS(request, grade_request, setup) && !python)
-                return err_field(err, "/setup", "set-up code is for Python; for %s put it before the code", grading->language->title);
+                return err_field(err, "/setup", "set-up code is for Python; for %s put it before the code",
+                        grading->language->title);
         if (!request->cases_n && !HAS(request, grade_request, tests))
                 return err_field(err, "/cases", "there is nothing to grade by; give cases or tests");
         if (request->checker == checkers_PROGRAM && !HAS(request, grade_request, check))
-                return err_field(err, "/check", "checker is \"program\", and there is none; give check {language, code}");
+                return err_field(err, "/check",
+                        "checker is \"program\", and there is none; give check {language, code}");
         if (HAS(request, grade_request, tolerance) && !(request->tolerance >= 0))
                 return err_field(err, "/tolerance", "tolerance is %g; it has to be 0 or more", request->tolerance);
         for (size_t i = 0; i < request->cases_n; i++) {
@@ -199,8 +210,9 @@ static int check(struct grading *grading, struct csn_error *err)
                 if (!HAS(&request->cases[i], grade_case, expected_stdout) && !grading->language->cases) {
                         char field[80];
                         snprintf(field, sizeof field, "/cases/%zu", i);
-                        return err_field(err, field, "cases that call functions are for Python, JavaScript and TypeScript; for %s give stdin and expected_stdout",
-                                         grading->language->title);
+                        return err_field(err, field,
+                                "cases that call functions are for Python, JavaScript and TypeScript; for %s give stdin and expected_stdout",
+                                grading->language->title);
                 }
         }
         return 0;
@@ -216,28 +228,34 @@ static void make_slots(struct grading *grading)
                 const struct grade_case *given = &request->cases[i];
                 grading->slots[i] = (struct slot){ .given = given, .result = &results[i] };
                 SET(&results[i], case_result, weight, HAS(given, grade_case, weight) ? given->weight : 1);
-                SET(&results[i], case_result, name, HAS(given, grade_case, name) ? given->name : arena_text(&grading->arena, "case %zu", i + 1));
+                SET(&results[i], case_result, name,
+                        HAS(given, grade_case, name) ? given->name : arena_text(&grading->arena, "case %zu", i + 1));
         }
 }
 
 struct grading *grading_new(struct grader *grader)
 {
         struct grading *grading = mem_alloc(sizeof *grading);
-        *grading = (struct grading){ .next = grader->gradings, .grader = grader, .go_on = go_on, .created_us = clock_us(), .later = { .fired = on_later, .owner = grading },
-                                     .result = { .status = status_COMPLETED } };
+        *grading = (struct grading){ .next = grader->gradings,
+                .grader = grader,
+                .go_on = go_on,
+                .created_us = clock_us(),
+                .later = { .fired = on_later, .owner = grading },
+                .result = { .status = status_COMPLETED } };
         grader->gradings = grading;
         snprintf(grading->id, sizeof grading->id, "grade_");
         hex_random(16, grading->id + strlen(grading->id));
         return grading;
 }
 
-void grading_refuse(struct grading *grading, const struct csn_error *error, const struct grading_events *events, void *owner)
+void grading_refuse(struct grading *grading, const struct csn_error *error, const struct grading_events *events,
+        void *owner)
 {
         grading->events = events;
         grading->owner = owner;
         grading->phase = PHASE_CASES;
-        grading_fail_text(grading, error->code == CSN_E_LANGUAGE ? status_UNSUPPORTED_LANGUAGE : status_BAD_REQUEST, csn_code_name(error->code), error->field,
-                          error->text);
+        grading_fail_text(grading, error->code == CSN_E_LANGUAGE ? status_UNSUPPORTED_LANGUAGE : status_BAD_REQUEST,
+                csn_code_name(error->code), error->field, error->text);
         loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
 }
 

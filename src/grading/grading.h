@@ -54,7 +54,8 @@ void grading_set_owner(struct grading *grading, const char *key, size_t running_
 /* Start a grading.  done() is called exactly once, from a later engine_step(), also for a refused request. */
 void grading_start(struct grading *grading, bool local, const struct grading_events *events, void *owner);
 /* The same for a request that could not be decoded: the grading ends with this error. */
-void grading_refuse(struct grading *grading, const struct csn_error *error, const struct grading_events *events, void *owner);
+void grading_refuse(struct grading *grading, const struct csn_error *error, const struct grading_events *events,
+        void *owner);
 /* Cancel a grading.  done() follows with status "cancelled", or with an earlier status.  Harmless twice. */
 void grading_cancel(struct grading *grading);
 /* Free a grading; a running grading ends without done(). */

@@ -16,13 +16,15 @@ uint64_t case_cpu_ms(const struct grading *grading, const struct grade_case *giv
 {
         if (HAS(given, grade_case, cpu_ms))
                 return given->cpu_ms;
-        return HAS(&grading->request, grade_request, case_cpu_ms) ? grading->request.case_cpu_ms : min_u64(CASE_CPU_MS, load_ms(grading));
+        return HAS(&grading->request, grade_request, case_cpu_ms) ? grading->request.case_cpu_ms
+                                                                  : min_u64(CASE_CPU_MS, load_ms(grading));
 }
 
 /* A program that sleeps is to end all the same.  What was kept waiting for the CPU gets more. */
 uint64_t case_wall_ms(const struct grading *grading, const struct grade_case *given)
 {
-        uint64_t wall_ms = HAS(given, grade_case, wall_ms) && given->wall_ms ? given->wall_ms : 2 * case_cpu_ms(grading, given) + 1000;
+        uint64_t wall_ms = HAS(given, grade_case, wall_ms) && given->wall_ms ? given->wall_ms
+                                                                             : 2 * case_cpu_ms(grading, given) + 1000;
         return grading->retried ? 2 * wall_ms : wall_ms;
 }
 
@@ -82,7 +84,8 @@ void grading_sign(struct grading *grading, const char *sign, const char *detail,
         if (!grading->signs)
                 grading->signs = arena_alloc(&grading->arena, SIGNS_MAX * sizeof *grading->signs);
         for (size_t i = 0; i < grading->signs_n; i++)
-                if (strcmp(grading->signs[i].sign, sign) == 0 && strcmp(grading->signs[i].case_name ? grading->signs[i].case_name : "", name ? name : "") == 0)
+                if (strcmp(grading->signs[i].sign, sign) == 0 &&
+                        strcmp(grading->signs[i].case_name ? grading->signs[i].case_name : "", name ? name : "") == 0)
                         return;
         if (grading->signs_n == SIGNS_MAX)
                 return;

@@ -181,7 +181,8 @@ void judges_close(struct judges *judges);
 /* ---- compare_output.c ---- */
 
 /* "" if the output is accepted, else the difference in one sentence.  From the arena, or static. */
-const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected, struct arena *arena);
+const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected,
+        struct arena *arena);
 
 /* ---- report.c ---- */
 

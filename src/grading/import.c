@@ -1,7 +1,7 @@
 /*
  * Requests as people have them: with the names of older systems, and problems of HumanEval and MBPP as their files are.
- * Whatever else is in these files is not ours to interpret, and is taken from a list of names, so that a slip of the pen
- * in a request is an error and not ignored.
+ * Whatever else is in these files is not ours to interpret, and is taken from a list of names, so that a slip of the
+ * pen in a request is an error and not ignored.
  */
 #include "grading/grading_private.h"
 
@@ -26,7 +26,8 @@ static const struct {
 };
 
 /* Of datasets: described there, of no use here. */
-static const char *const of_no_use[] = { "text", "source_file", "challenge_test_list", "prompt_text", "difficulty", "source", "split" };
+static const char *const of_no_use[] = { "text", "source_file", "challenge_test_list", "prompt_text", "difficulty",
+        "source", "split" };
 
 static int rename_one(json_t *json, const char *other, const char *ours, struct csn_error *err)
 {
@@ -34,7 +35,8 @@ static int rename_one(json_t *json, const char *other, const char *ours, struct 
         if (!value)
                 return 0;
         if (json_object_get(json, ours))
-                return err_field(err, "", "there are both %s and %s, which mean the same; give one of them", ours, other);
+                return err_field(err, "", "there are both %s and %s, which mean the same; give one of them", ours,
+                        other);
         json_object_set(json, ours, value);
         json_object_del(json, other);
         return 0;
@@ -52,7 +54,8 @@ static int join_prompt(json_t *json, struct csn_error *err)
                 return err_field(err, "/prompt", "prompt has to be a text");
         if (!json_object_get(json, "code")) {
                 if (!json_is_string(rest))
-                        return err_field(err, "/code", "there is a prompt, and neither code nor completion nor canonical_solution");
+                        return err_field(err, "/code",
+                                "there is a prompt, and neither code nor completion nor canonical_solution");
                 const char *head = json_string_value(prompt), *tail = json_string_value(rest);
                 size_t len = strlen(head) + strlen(tail);
                 char *code = mem_alloc(len + 1);
@@ -92,8 +95,10 @@ static int rename_cases(json_t *cases, struct csn_error *err)
         json_t *one;
         json_array_foreach(cases, i, one) {
                 /* For a call, expected_output is a value; beside standard input it is what has to be written. */
-                bool stream = json_object_get(one, "stdin") || json_object_get(one, "input") || json_object_get(one, "stdin_base64");
-                if (stream && json_object_get(one, "expected_output") && rename_one(one, "expected_output", "expected_stdout", err) < 0)
+                bool stream = json_object_get(one, "stdin") || json_object_get(one, "input") ||
+                        json_object_get(one, "stdin_base64");
+                if (stream && json_object_get(one, "expected_output") &&
+                        rename_one(one, "expected_output", "expected_stdout", err) < 0)
                         return -err->code;
                 for (size_t k = 0; k < ARRAY_LEN(of_cases); k++)
                         if (rename_one(one, of_cases[k].other, of_cases[k].ours, err) < 0) {
@@ -139,8 +144,9 @@ int grading_decode(json_t *json, struct arena *arena, struct grade_request *ret,
         json_t *setup = json_object_get(json, "setup");
         if (json_is_string(setup) && !json_string_length(setup))
                 json_object_del(json, "setup");
-        if (join_prompt(json, err) < 0 || join_lines(json, "test_list", "tests", err) < 0 || join_lines(json, "test_imports", "setup", err) < 0 ||
-            rename_cases(json_object_get(json, "cases"), err) < 0)
+        if (join_prompt(json, err) < 0 || join_lines(json, "test_list", "tests", err) < 0 ||
+                join_lines(json, "test_imports", "setup", err) < 0 ||
+                rename_cases(json_object_get(json, "cases"), err) < 0)
                 return -err->code;
         return model_decode(&object_grade_request, json, arena, ret, err);
 }

@@ -5,11 +5,11 @@
  * What a judge reads is hostile all the same.  So no submission can hold up another one:
  *
  *   - There are several judges, and each has one question at a time.
- *   - A first question has QUICK_CPU_MS of CPU time.  A grading that needs more goes on with the last judge only, and the
- *     other judges stay free for short questions.
- *   - All questions of a grading together have a budget of CPU time.  The cases for which no budget is left have failed.
- *   - If a judge ends, its question is asked again, one case at a time, of the last judge.  A case that ends KILLS_MAX judges
- *     has failed.
+ *   - A first question has QUICK_CPU_MS of CPU time.  A grading that needs more goes on with the last judge only, and
+ *     the other judges stay free for short questions.
+ *   - All questions of a grading together have a budget of CPU time.  Cases for which no budget is left have failed.
+ *   - If a judge ends, its question is asked again, one case at a time, of the last judge.  A case that ends
+ *     KILLS_MAX judges has failed.
  */
 #include "grading/grading_private.h"
 
@@ -102,17 +102,23 @@ static json_t *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
         size_t bytes = 0, n = 0, len;
         struct arena arena = { 0 };
         json_t *cases = json_array();
-        const char *code = judging->from == 0 ? model_utf8(&arena, grading->request.code.bytes, grading->request.code.len, &len) : "";
-        for (judging->to = judging->from; judging->to < judging->end && (!n || (bytes < ASK_BYTES && !judging->single)); judging->to++) {
+        const char *code = judging->from == 0
+                ? model_utf8(&arena, grading->request.code.bytes, grading->request.code.len, &len)
+                : "";
+        for (judging->to = judging->from; judging->to < judging->end && (!n || (bytes < ASK_BYTES && !judging->single));
+                judging->to++) {
                 const struct slot *slot = &grading->slots[judging->to];
                 if (!is_open(slot))
                         continue;
                 n++;
                 bytes += bytes_of(slot);
-                json_array_append_new(cases, json_pack("{s:I, s:o, s:O}", "i", (json_int_t)judging->to, "case", spec_of(grading, slot->given), "result", slot->document));
+                json_array_append_new(cases,
+                        json_pack("{s:I, s:o, s:O}", "i", (json_int_t)judging->to, "case",
+                                spec_of(grading, slot->given), "result", slot->document));
         }
-        json_t *json = json_pack("{s:s, s:I, s:s, s:s, s:I, s:b, s:o}", "op", "judge", "id", (json_int_t)id, "language", grading->language->name, "code", code,
-                                 "cpu_ms", (json_int_t)cpu_ms, "last", judging->slow, "cases", cases);
+        json_t *json = json_pack("{s:s, s:I, s:s, s:s, s:I, s:b, s:o}", "op", "judge", "id", (json_int_t)id, "language",
+                grading->language->name, "code", code, "cpu_ms", (json_int_t)cpu_ms, "last", judging->slow, "cases",
+                cases);
         arena_done(&arena);
         return json;
 }
@@ -258,7 +264,8 @@ static void take_verdict(struct grading *grading, const struct judging *judging,
                 return;
         struct slot *slot = &grading->slots[i];
         struct case_result *result = slot->result;
-        char *output = grading_text(grading, text_of(verdict, "output")), *expected = grading_text(grading, text_of(verdict, "expected"));
+        char *output = grading_text(grading, text_of(verdict, "output")),
+             *expected = grading_text(grading, text_of(verdict, "expected"));
         slot_settle(slot, &grading->arena, status, "%s", text_of(verdict, "detail"));
         if (output)
                 SET(result, case_result, output, output);
@@ -274,7 +281,8 @@ static void take_sign(struct grading *grading, const struct judging *judging, co
         const json_t *of = json_object_get(sign, "i");
         json_int_t i = json_integer_value(of);
         bool known = of && i >= (json_int_t)judging->from && i < (json_int_t)judging->to;
-        grading_sign(grading, text_of(sign, "sign"), text_of(sign, "detail"), known ? grading->slots[i].result->name : NULL);
+        grading_sign(grading, text_of(sign, "sign"), text_of(sign, "detail"),
+                known ? grading->slots[i].result->name : NULL);
 }
 
 static void spend(struct grading *grading, double cpu_ms)
@@ -388,7 +396,8 @@ static void on_done(void *owner, const struct run_result *result)
         struct judges *judges = judge->judges;
         struct loop *loop = engine_loop(judges->grader->engine);
         char why[300];
-        snprintf(why, sizeof why, "the judge does not start: %.200s", HAS(result, run_result, error) ? result->error.message : status_name(result->status));
+        snprintf(why, sizeof why, "the judge does not start: %.200s",
+                HAS(result, run_result, error) ? result->error.message : status_name(result->status));
         if (judge->judging)
                 blame(judge);
         judge->ready = false;
@@ -415,7 +424,7 @@ static void start(struct judge *judge)
         struct run_request *request = run_request(judge->run);
         SET(request, run_request, language, arena_text(run_arena(judge->run), "python"));
         SET(request, run_request, code, ((struct bytes){ nothing, 0 }));
-        SET(request, run_request, image, image_SMALL);   /* as submissions have, so that a batch needs no other zygote */
+        SET(request, run_request, image, image_SMALL); /* as submissions have, so that a batch needs no other zygote */
         SET(&request->limits, limits, wall_ms, most->wall_ms);
         SET(&request->limits, limits, cpu_ms, most->cpu_ms);
         SET(&request->limits, limits, memory_bytes, min_u64(JUDGE_MEMORY, most->memory_bytes));
@@ -441,7 +450,8 @@ static struct judges *judges_of(struct grader *grader)
         struct judges *judges = grader->judges = mem_alloc(sizeof *judges);
         *judges = (struct judges){ .grader = grader, .n = how_many(), .again = { .fired = on_again, .owner = judges } };
         for (size_t i = 0; i < judges->n; i++)
-                judges->all[i] = (struct judge){ .judges = judges, .clock = { .fired = on_clock, .owner = &judges->all[i] } };
+                judges->all[i] =
+                        (struct judge){ .judges = judges, .clock = { .fired = on_clock, .owner = &judges->all[i] } };
         return judges;
 }
 

@@ -21,9 +21,13 @@ static void hide(struct grading *grading, struct case_result *result, bool of_te
         if (of_tests)
                 SET(result, case_result, name, arena_text(arena, "test %zu", number));
         if (result->status == case_status_FAILED)
-                SET(result, case_result, detail, HAS(result, case_result, output) && !of_tests ? arena_text(arena, "Wrong answer: got %s", result->output) : arena_text(arena, "Wrong answer"));
+                SET(result, case_result, detail,
+                        HAS(result, case_result, output) && !of_tests
+                                ? arena_text(arena, "Wrong answer: got %s", result->output)
+                                : arena_text(arena, "Wrong answer"));
         else if (of_tests && result->status != case_status_PASSED && !HAS(result, case_result, error_type))
-                SET(result, case_result, detail, arena_text(arena, "%s", choices_case_status.values[result->status].meaning));
+                SET(result, case_result, detail,
+                        arena_text(arena, "%s", choices_case_status.values[result->status].meaning));
 }
 
 static void gather(struct grading *grading)
@@ -74,7 +78,8 @@ static void add_line(struct lines *lines, const char *text)
                 if (strcmp(whole->feedback[i], text) == 0)
                         return;
         char *line = arena_text(&lines->grading->arena, "%.*s", (int)min_u64(lines->left, 4000), text);
-        line = model_utf8(&lines->grading->arena, line, strlen(line), &len);   /* what was cut in the middle of a character */
+        line = model_utf8(&lines->grading->arena, line, strlen(line),
+                &len); /* what was cut in the middle of a character */
         lines->left -= min_u64(len, lines->left);
         whole->feedback[whole->feedback_n++] = line;
 }
@@ -98,7 +103,8 @@ static void advise(struct grading *grading)
 {
         const struct grade_request *request = &grading->request;
         struct grade_result *whole = &grading->result;
-        struct lines lines = { grading, HAS(request, grade_request, feedback_chars) ? request->feedback_chars : FEEDBACK_CHARS };
+        struct lines lines = { grading,
+                HAS(request, grade_request, feedback_chars) ? request->feedback_chars : FEEDBACK_CHARS };
         const char *language = grading->language ? grading->language->name : NULL;
         whole->feedback = arena_alloc(&grading->arena, FEEDBACK_LINES * sizeof *whole->feedback);
         if (whole->all_passed)
@@ -106,17 +112,25 @@ static void advise(struct grading *grading)
         if (grading->has_error) {
                 const struct failure *error = &whole->error;
                 const char *by_type = HAS(error, failure, type) ? feedback_for_type(language, error->type) : NULL;
-                add_line(&lines, HAS(error, failure, line) ? arena_text(&grading->arena, "Line %llu: %s", (unsigned long long)error->line, error->message) : error->message);
+                add_line(&lines,
+                        HAS(error, failure, line) ? arena_text(&grading->arena, "Line %llu: %s",
+                                                            (unsigned long long)error->line, error->message)
+                                                  : error->message);
                 add_line(&lines, HAS(error, failure, hint) ? error->hint : by_type);
                 if (whole->status == status_TIMEOUT)
                         add_line(&lines, feedback_for_type(NULL, "TimeoutError"));
         }
         for (size_t i = 0; i < whole->cases_n; i++)
                 if (!whole->cases[i].passed && whole->cases[i].status != case_status_NOT_RUN)
-                        add_line(&lines, arena_text(&grading->arena, "Test '%s' failed: %s", whole->cases[i].name, whole->cases[i].detail));
+                        add_line(&lines,
+                                arena_text(&grading->arena, "Test '%s' failed: %s", whole->cases[i].name,
+                                        whole->cases[i].detail));
         for (size_t i = 0; i < whole->cases_n; i++)
                 if (!whole->cases[i].passed)
-                        add_line(&lines, HAS(&whole->cases[i], case_result, error_type) ? feedback_for_type(language, whole->cases[i].error_type) : advice_for_case(whole->cases[i].status));
+                        add_line(&lines,
+                                HAS(&whole->cases[i], case_result, error_type)
+                                        ? feedback_for_type(language, whole->cases[i].error_type)
+                                        : advice_for_case(whole->cases[i].status));
         if (!whole->feedback_n)
                 add_line(&lines, "Code failed to execute. Check logic and edge cases.");
 }

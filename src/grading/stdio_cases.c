@@ -13,11 +13,13 @@ static void settle_checked(struct slot *slot, struct grading *grading, const str
 {
         if (result->status == status_COMPLETED)
                 slot_settle(slot, &grading->arena, case_status_PASSED, "OK");
-        else if (result->status == status_FAILED && HAS(result, run_result, exit_code) && !(HAS(result, run_result, error) && HAS(&result->error, failure, type)))
-                slot_settle(slot, &grading->arena, case_status_FAILED, "the checker refuses it: %.300s", result->stdout.len ? result->stdout.bytes : "exit status is not 0");
+        else if (result->status == status_FAILED && HAS(result, run_result, exit_code) &&
+                !(HAS(result, run_result, error) && HAS(&result->error, failure, type)))
+                slot_settle(slot, &grading->arena, case_status_FAILED, "the checker refuses it: %.300s",
+                        result->stdout.len ? result->stdout.bytes : "exit status is not 0");
         else
-                slot_settle(slot, &grading->arena, case_status_BAD_CASE, "the checker %s: %.300s", status_name(result->status),
-                            HAS(result, run_result, error) ? result->error.message : "");
+                slot_settle(slot, &grading->arena, case_status_BAD_CASE, "the checker %s: %.300s",
+                        status_name(result->status), HAS(result, run_result, error) ? result->error.message : "");
 }
 
 static void on_checked(struct attempt *attempt, const struct run_result *result)
@@ -46,7 +48,9 @@ static void check_by_program(struct grading *grading, size_t i, const struct byt
         struct input_file *files = arena_alloc(arena, ARRAY_LEN(names) * sizeof *files);
         for (size_t k = 0; k < ARRAY_LEN(names); k++) {
                 SET(&files[k], input_file, name, arena_text(arena, "%s", names[k]));
-                SET(&files[k], input_file, content, ((struct bytes){ arena_copy(arena, contents[k].bytes ? contents[k].bytes : "", contents[k].len), contents[k].len }));
+                SET(&files[k], input_file, content,
+                        ((struct bytes){ arena_copy(arena, contents[k].bytes ? contents[k].bytes : "", contents[k].len),
+                                contents[k].len }));
         }
         request->files_n = ARRAY_LEN(names);
         SET(request, run_request, files, files);
@@ -85,14 +89,16 @@ static void compare(struct grading *grading, size_t i, const struct run_result *
                 check_by_program(grading, i, &result->stdout);
                 return;
         }
-        const char *wrong = compare_output(grading->request.checker, tolerance_of(grading, slot->given), &result->stdout, &slot->given->expected_stdout, &grading->arena);
+        const char *wrong = compare_output(grading->request.checker, tolerance_of(grading, slot->given),
+                &result->stdout, &slot->given->expected_stdout, &grading->arena);
         if (*wrong)
                 slot_settle(slot, &grading->arena, case_status_FAILED, "%s", wrong);
         else
                 slot_settle(slot, &grading->arena, case_status_PASSED, "OK");
 }
 
-static void take_result(struct grading *grading, size_t i, const struct attempt *attempt, const struct run_result *result)
+static void take_result(struct grading *grading, size_t i, const struct attempt *attempt,
+        const struct run_result *result)
 {
         struct slot *slot = &grading->slots[i];
         struct case_result *of_case = slot->result;
@@ -113,7 +119,8 @@ static void take_result(struct grading *grading, size_t i, const struct attempt 
                 slot_settle(slot, &grading->arena, case_status_FAILED, "it wrote %llu bytes where %zu are expected",
                             (unsigned long long)result->truncated.stdout_total_bytes, slot->given->expected_stdout.len);
         } else if (result->status == status_FAILED) {
-                slot_settle(slot, &grading->arena, case_status_ERROR, "%s", HAS(result, run_result, error) ? result->error.message : "the exit status is not 0");
+                slot_settle(slot, &grading->arena, case_status_ERROR, "%s",
+                        HAS(result, run_result, error) ? result->error.message : "the exit status is not 0");
         } else {
                 int status = attempt_verdict(attempt, result, &text);
                 slot_settle(slot, &grading->arena, status, "%s", text);
@@ -143,7 +150,8 @@ static void begin(struct grading *grading, size_t i)
         struct attempt *attempt = attempt_new(grading, &kind, NULL);
         struct run_request *request = run_request(attempt->run);
         const struct settings *settings = grading->grader->settings;
-        uint64_t usual = HAS(&request->limits, limits, output_bytes) ? request->limits.output_bytes : settings->limits.output_bytes;
+        uint64_t usual = HAS(&request->limits, limits, output_bytes) ? request->limits.output_bytes
+                                                                     : settings->limits.output_bytes;
         attempt->from = i;
         if (HAS(given, grade_case, stdin))
                 SET(request, run_request, stdin, given->stdin);

@@ -34,12 +34,15 @@ static void begin_tests(struct attempt *attempt)
         const struct grade_request *request = &attempt->grading->request;
         struct arena arena = { 0 };
         size_t len;
-        json_t *begin = json_pack("{s:s, s:I, s:b, s:i, s:[sss]}", "setup", request->setup ? request->setup : "", "test_ms",
-                                  (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS), "stop_on_fail", request->stop_on_fail,
-                                  "output_max", CASE_OUTPUT, "modules", "solution", "submission", "main");
-        json_object_set_new(begin, "entry_point", request->entry_point ? json_string(request->entry_point) : json_null());
+        json_t *begin = json_pack("{s:s, s:I, s:b, s:i, s:[sss]}", "setup", request->setup ? request->setup : "",
+                "test_ms", (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS),
+                "stop_on_fail", request->stop_on_fail, "output_max", CASE_OUTPUT, "modules", "solution", "submission",
+                "main");
+        json_object_set_new(begin, "entry_point",
+                request->entry_point ? json_string(request->entry_point) : json_null());
         if (request->shared_process) {
-                const char *code = model_utf8(&arena, request->code.bytes ? request->code.bytes : "", request->code.len, &len);
+                const char *code =
+                        model_utf8(&arena, request->code.bytes ? request->code.bytes : "", request->code.len, &len);
                 json_object_set_new(begin, "shared", json_stringn(code, len));
         } else {
                 json_object_set_new(begin, "shared", json_null());
@@ -79,7 +82,8 @@ static void add_verdict(struct grading *grading, const char *name, int status, c
 static char *type_in(struct grading *grading, const char *detail)
 {
         size_t len = strspn(detail, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
-        return len && (detail[len] == ':' || !detail[len]) ? arena_text(&grading->arena, "%.*s", (int)len, detail) : NULL;
+        return len && (detail[len] == ':' || !detail[len]) ? arena_text(&grading->arena, "%.*s", (int)len, detail)
+                                                           : NULL;
 }
 
 static void take_test(struct attempt *attempt, json_t *message)
@@ -138,10 +142,13 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 return;
         if (status_is_ours(result->status) && again(grading))
                 return;
-        if (HAS(result, run_result, error) && (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) || status_is_final(result->status))) {
+        if (HAS(result, run_result, error) &&
+                (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) ||
+                        status_is_final(result->status))) {
                 struct failure error = result->error;
                 SET(&error, failure, field, arena_text(&grading->arena, "/tests"));
-                grading_fail(grading, result->status == status_SYNTAX_ERROR ? status_BAD_REQUEST : result->status, &error);
+                grading_fail(grading, result->status == status_SYNTAX_ERROR ? status_BAD_REQUEST : result->status,
+                        &error);
                 return;
         }
         if (grading->request.shared_process && attempt_ended_in_setup(attempt, result)) {
@@ -151,14 +158,19 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
         int status = attempt_verdict(attempt, result, &text);
         if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
                 grading->kept_waiting = grading->tests_kept_waiting = true;
-        add_verdict(grading, grading->tests_n ? "the rest" : "tests", status, HAS(result, run_result, error) ? result->error.message : text);
+        add_verdict(grading, grading->tests_n ? "the rest" : "tests", status,
+                HAS(result, run_result, error) ? result->error.message : text);
 }
 
 /* ---- the submission ---- */
 
 static void begin_subject(struct attempt *attempt)
 {
-        static const struct attempt_kind kind = { .role = "tests", .hello_received = begin_tests, .said = tests_said, .passed_on = pass_on, .done = tests_done };
+        static const struct attempt_kind kind = { .role = "tests",
+                .hello_received = begin_tests,
+                .said = tests_said,
+                .passed_on = pass_on,
+                .done = tests_done };
         struct grading *grading = attempt->grading;
         const char *setup = grading->request.setup ? grading->request.setup : "";
         const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
@@ -224,7 +236,9 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
                 tests->ended = true;
                 run_cancel(tests->run);
         } else {
-                message_send_json(tests->run, json_pack("{s:s, s:s, s:s}", "op", "peer_gone", "status", choices_case_status.values[status].text, "message", text));
+                message_send_json(tests->run,
+                        json_pack("{s:s, s:s, s:s}", "op", "peer_gone", "status",
+                                choices_case_status.values[status].text, "message", text));
         }
 }
 
@@ -232,8 +246,14 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
 
 void tests_go_on(struct grading *grading)
 {
-        static const struct attempt_kind subject = { .role = "subject", .hello_received = begin_subject, .said = subject_said, .passed_on = pass_on, .done = subject_done };
-        static const struct attempt_kind shared = { .role = "tests", .hello_received = begin_tests, .said = tests_said, .done = tests_done };
+        static const struct attempt_kind subject = { .role = "subject",
+                .hello_received = begin_subject,
+                .said = subject_said,
+                .passed_on = pass_on,
+                .done = subject_done };
+        static const struct attempt_kind shared = {
+                .role = "tests", .hello_received = begin_tests, .said = tests_said, .done = tests_done
+        };
         struct attempt *attempt;
         grading->tests_begun = true;
         if (grading->request.shared_process) {

@@ -16,8 +16,12 @@ static void connection_closed(struct operation *op)
 /* Without waiting: 0, or an errno. */
 static int try_to_connect(struct process *process)
 {
-        const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)process->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-        const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)process->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+        const struct sockaddr_in v4 = { .sin_family = AF_INET,
+                .sin_port = htons((uint16_t)process->port),
+                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const struct sockaddr_in6 v6 = {
+                .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)process->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT
+        };
         const struct sockaddr *address = process->six ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
         fd_close(&process->in.fd);
         process->in.fd = socket(process->six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

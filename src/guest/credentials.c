@@ -1,6 +1,7 @@
 /*
- * Whose rights a program has, in a sandbox with root (capabilities(7), credentials(7)).  Root is a request's to ask for:
- * with no_new_privs and nosuid mounts there is no way from `user` to root, so su does not work, and sudo by asking us alone (sudo_socket.c).
+ * Whose rights a program has, in a sandbox with root (capabilities(7), credentials(7)).  Root is a request's to ask
+ * for: with no_new_privs and nosuid mounts there is no way from `user` to root, so su does not work, and sudo by asking
+ * us alone (sudo_socket.c).
  */
 #include "guest/guest.h"
 
@@ -56,12 +57,14 @@ int account_begin(struct csn_error *err)
 
 static int drop_bounds(struct csn_error *err)
 {
-        static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                                          SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+        static const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
         for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
                 if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "drop capability %lu from the bounding set", cap);
-        return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "set the securebits") : 0;
+        return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "set the securebits")
+                                                           : 0;
 }
 
 /* The kernel is asked what we are: a program is started as `user` or not at all. */
@@ -71,7 +74,8 @@ static int is_user(struct csn_error *err)
         struct __user_cap_data_struct sets[2];
         uid_t uid[3];
         gid_t gid[3];
-        if (syscall(SYS_capget, &header, sets) < 0 || getresuid(&uid[0], &uid[1], &uid[2]) < 0 || getresgid(&gid[0], &gid[1], &gid[2]) < 0)
+        if (syscall(SYS_capget, &header, sets) < 0 || getresuid(&uid[0], &uid[1], &uid[2]) < 0 ||
+                getresgid(&gid[0], &gid[1], &gid[2]) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "look at what is left of root");
         bool is = getgroups(0, NULL) == 0;
         for (int i = 0; i < 3; i++)
@@ -92,7 +96,8 @@ int account_become(const struct guest *guest, bool root, struct csn_error *err)
                 return 0;
         if (drop_bounds(err) < 0)
                 return -err->code;
-        if (setgroups(0, NULL) < 0 || setresgid(USER, USER, USER) < 0 || setresuid(USER, USER, USER) < 0 || syscall(SYS_capset, &header, none) < 0)
+        if (setgroups(0, NULL) < 0 || setresgid(USER, USER, USER) < 0 || setresuid(USER, USER, USER) < 0 ||
+                syscall(SYS_capset, &header, none) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "become user");
         return is_user(err);
 }

@@ -15,7 +15,10 @@
 
 /* ---- whose it is ---- */
 
-/* From the sandbox' own lists, which root inside may change.  The same id is asked for again and again, so the last one is kept. */
+/*
+ * From the sandbox' own lists, which root inside may change.  The same id is asked for again and again, so the last one
+ * is kept.
+ */
 struct known {
         unsigned id;
         struct timespec changed;
@@ -24,7 +27,8 @@ struct known {
 
 static bool is_known(const struct known *known, unsigned id, const struct stat *list)
 {
-        return known->name[0] && known->id == id && known->changed.tv_sec == list->st_mtim.tv_sec && known->changed.tv_nsec == list->st_mtim.tv_nsec;
+        return known->name[0] && known->id == id && known->changed.tv_sec == list->st_mtim.tv_sec &&
+                known->changed.tv_nsec == list->st_mtim.tv_nsec;
 }
 
 /* fgetpwent_r(3) reads this one file; getpwuid(3) would load libraries. */
@@ -48,7 +52,9 @@ static bool find_group(FILE *file, unsigned id, char *name, size_t size)
         return false;
 }
 
-/* Root inside may have put anything there: what is no file of a sensible length is not read, and nobody is waited for. */
+/*
+ * Root inside may have put anything there: what is no file of a sensible length is not read, and nobody is waited for.
+ */
 static FILE *open_list(const char *path)
 {
         struct stat list;
@@ -74,12 +80,14 @@ static void look_up(struct known *known, unsigned id, const char *path, bool (*f
 
 /* ---- labels ---- */
 
-static void add_label(struct guest_entry *entry, const char *path, const char *attribute, const char *name, struct arena *arena, size_t *left)
+static void add_label(struct guest_entry *entry, const char *path, const char *attribute, const char *name,
+        struct arena *arena, size_t *left)
 {
         char value[GUEST_LABELS_MAX];
         ssize_t n = lgetxattr(path, attribute, value, sizeof value);
         size_t len = n >= 0 ? strlen(name) + 1 + (size_t)n : SIZE_MAX;
-        if (!name[0] || strchr(name, '=') || len > *left || memchr(value, 0, (size_t)n) || entry->labels_n == WIRE_ARGS_MAX)
+        if (!name[0] || strchr(name, '=') || len > *left || memchr(value, 0, (size_t)n) ||
+                entry->labels_n == WIRE_ARGS_MAX)
                 return;              /* it was not made as a label */
         entry->labels[entry->labels_n++] = arena_text(arena, "%s=%.*s", name, (int)n, value);
         *left -= len;
@@ -109,7 +117,8 @@ int entry_set_labels(int fd, const struct guest_file *what)
                         return -1;
         for (size_t i = 0; i < what->labels_n; i++) {
                 const char *value = strchr(what->labels[i], '=');
-                int n = snprintf(name, sizeof name, "%s%.*s", what->space, (int)(value - what->labels[i]), what->labels[i]);
+                int n = snprintf(name, sizeof name, "%s%.*s", what->space, (int)(value - what->labels[i]),
+                        what->labels[i]);
                 if (n >= (int)sizeof name) {
                         errno = ENAMETOOLONG;
                         return -1;
@@ -128,9 +137,13 @@ void entry_of(const struct stat *st, const char *name, struct arena *arena, stru
         static struct known user, group;
         look_up(&user, st->st_uid, "/etc/passwd", find_user);
         look_up(&group, st->st_gid, "/etc/group", find_group);
-        *ret = (struct guest_entry){ .mode = st->st_mode, .size = (uint64_t)st->st_size, .mtime_ms = ms > 0 ? (uint64_t)ms : 0, .links = st->st_nlink,
-                                     .path = arena_text(arena, "%s", name), .owner = arena_text(arena, "%s", user.name),
-                                     .group = arena_text(arena, "%s", group.name) };
+        *ret = (struct guest_entry){ .mode = st->st_mode,
+                .size = (uint64_t)st->st_size,
+                .mtime_ms = ms > 0 ? (uint64_t)ms : 0,
+                .links = st->st_nlink,
+                .path = arena_text(arena, "%s", name),
+                .owner = arena_text(arena, "%s", user.name),
+                .group = arena_text(arena, "%s", group.name) };
 }
 
 static void follow_link(const char *path, struct arena *arena, struct guest_entry *entry)
@@ -147,7 +160,8 @@ static void follow_link(const char *path, struct arena *arena, struct guest_entr
         free(real);
 }
 
-int files_entry(const char *path, const char *name, const char *space, struct arena *arena, struct guest_entry *ret, struct csn_error *err)
+int files_entry(const char *path, const char *name, const char *space, struct arena *arena, struct guest_entry *ret,
+        struct csn_error *err)
 {
         struct stat st;
         if (lstat(path, &st) < 0)

@@ -126,7 +126,8 @@ static void list_name(struct files *files, const char *name, struct arena *arena
         struct level *level = &files->levels[files->levels_n - 1];
         struct guest_entry entry = { 0 };
         struct csn_error err;
-        char *path = arena_text(arena, "%.*s%s%s", (int)level->path_len, files->below, level->path_len ? "/" : "", name);
+        char *path =
+                arena_text(arena, "%.*s%s%s", (int)level->path_len, files->below, level->path_len ? "/" : "", name);
         char *whole = arena_text(arena, "%s/%s", files->path, path);
         size_t len = strlen(path);
         if (len >= sizeof files->below || files_entry(whole, path, files->asked.space, arena, &entry, &err) < 0)
@@ -282,9 +283,11 @@ static int write_file(struct files *files, struct csn_error *err)
         const char *slash = strrchr(files->path, '/');
         size_t folder = slash ? (size_t)(slash - files->path) + 1 : 0;
         if (!files->path[folder])
-                return err_set(err, CSN_E_INPUT, 0, "cannot write %.300s: the name of the file is missing", files->path);
+                return err_set(err, CSN_E_INPUT, 0, "cannot write %.300s: the name of the file is missing",
+                        files->path);
         if (files->flags & GUEST_FILE_IN_PLACE) {
-                files->fd = open(files->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+                files->fd = open(files->path,
+                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
                 return files->fd < 0 ? files_error(err, "write", files->path) : 0;
         }
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -303,9 +306,12 @@ static int write_file(struct files *files, struct csn_error *err)
 
 static int finish_write(struct files *files, struct csn_error *err)
 {
-        if (account_own(files->op.guest, files->flags, files->fd, NULL) < 0 || (files->asked.space[0] && entry_set_labels(files->fd, &files->asked) < 0))
+        if (account_own(files->op.guest, files->flags, files->fd, NULL) < 0 ||
+                (files->asked.space[0] && entry_set_labels(files->fd, &files->asked) < 0))
                 return files_error(err, "write", files->path);
-        if (files->temporary && (fchmod(files->fd, files->mode ? (mode_t)files->mode : 0644) < 0 || rename(files->temporary, files->path) < 0))
+        if (files->temporary &&
+                (fchmod(files->fd, files->mode ? (mode_t)files->mode : 0644) < 0 ||
+                        rename(files->temporary, files->path) < 0))
                 return files_error(err, "write", files->path);
         if (!files->temporary && files->asked.mode && fchmod(files->fd, (mode_t)files->asked.mode) < 0)
                 return files_error(err, "write", files->path);
@@ -353,7 +359,10 @@ static int remove_all(const char *path, struct csn_error *err)
                 return files_error(err, "remove", path);
         if (!S_ISDIR(st.st_mode))
                 return unlink(path) < 0 ? files_error(err, "remove", path) : 0;
-        /* What is in a folder that cannot be removed itself stays, even where it is writable: /home has /home/user in it. */
+        /*
+         * What is in a folder that cannot be removed itself stays, even where it is writable: /home has /home/user in
+         * it.
+         */
         struct statvfs fs;
         if (statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY) {
                 errno = EROFS;
@@ -394,7 +403,9 @@ static int change(struct files *files, const struct guest_file *what, struct csn
         else if (what->verb == GUEST_MODE)
                 rc = chmod(path, (mode_t)what->mode) < 0 ? files_error(err, "change the mode of", path) : 0;
         else if (what->verb == GUEST_RENAME)
-                rc = make_folders(files, what->to, false, err) < 0 ? -err->code : rename(path, what->to) < 0 ? files_error(err, "rename", path) : 0;
+                rc = make_folders(files, what->to, false, err) < 0 ? -err->code
+                        : rename(path, what->to) < 0               ? files_error(err, "rename", path)
+                                                                   : 0;
         if (rc == 0 && what->verb != GUEST_REMOVE)
                 rc = tell_entry(files, what->verb == GUEST_RENAME ? what->to : path, err);
         if (rc == 0)

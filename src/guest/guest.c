@@ -32,7 +32,8 @@ static void begin(struct guest *guest, const uint8_t *bytes, size_t len, int *so
         struct guest_file file;
         uint64_t port;
         if (guest->operations_n >= GUEST_OPERATIONS_MAX) {
-                err_set(&err, CSN_E_BUSY, 0, "%d operations go on in this sandbox, as many as there may be", GUEST_OPERATIONS_MAX);
+                err_set(&err, CSN_E_BUSY, 0, "%d operations go on in this sandbox, as many as there may be",
+                        GUEST_OPERATIONS_MAX);
                 refuse(*sock, &err);
                 return;
         }
@@ -82,7 +83,10 @@ static void guest_ready(struct watch *watch, uint32_t events)
         if (len < 0 && errno == EAGAIN)
                 return;
         if (len < 0 && errno == EPROTO) {
-                /* There was no descriptor left for its socket.  The engine sees the end of that, and asks once more or not. */
+                /*
+                 * There was no descriptor left for its socket.  The engine sees the end of that, and asks once more or
+                 * not.
+                 */
                 processes_let_go(guest);
                 return;
         }
@@ -136,10 +140,15 @@ _Noreturn void guest_serve(int sock)
         static struct guest guest;
         struct csn_error err = { 0 };
         struct buf greeting;
-        guest = (struct guest){ .sock = { .fd = -1, .ready = guest_ready, .owner = &guest }, .children = { .fd = -1, .ready = child_ready, .owner = &guest },
-                                .happenings = { .fd = -1 }, .has_root = geteuid() == 0 };
+        guest = (struct guest){ .sock = { .fd = -1, .ready = guest_ready, .owner = &guest },
+                .children = { .fd = -1, .ready = child_ready, .owner = &guest },
+                .happenings = { .fd = -1 },
+                .has_root = geteuid() == 0 };
         umask(022);
-        /* Our memory and descriptors are not for the programs, which have the same uid; execve(2) has made them readable (proc(5)). */
+        /*
+         * Our memory and descriptors are not for the programs, which have the same uid; execve(2) has made them
+         * readable (proc(5)).
+         */
         prctl(PR_SET_DUMPABLE, 0);
         prctl(PR_SET_NAME, "init");
         if (guest.has_root && account_begin(&err) < 0) {

@@ -124,7 +124,10 @@ struct ends {
         int ours_in, ours_out, ours_error, ours_channel;
 };
 #define ENDS_NONE { -1, -1, -1, -1, -1, -1, -1, -1 }
-/* Make pipes, and a socket for the channel; without input, /dev/null.  Errors: CSN_E_BUSY (EMFILE in err->sys), CSN_E_SYSTEM. */
+/*
+ * Make pipes, and a socket for the channel; without input, /dev/null.  Errors: CSN_E_BUSY (EMFILE in err->sys),
+ * CSN_E_SYSTEM.
+ */
 int ends_make(struct ends *ends, bool input, bool channel, struct csn_error *err);
 /* The same with a terminal of the size that the request names (pty(7)). */
 int ends_make_terminal(struct ends *ends, const struct guest_process *what, struct csn_error *err);
@@ -133,7 +136,8 @@ void ends_done(struct ends *ends);
  * Start a program with these descriptors, in a session of its own.  Returns once execve(2) has succeeded.  Errors:
  * CSN_E_BUSY (no process, or no start within 5 s), CSN_E_INPUT (folder or program), CSN_E_SYSTEM.
  */
-int spawn(const struct guest *guest, const struct guest_process *what, const struct ends *ends, pid_t *ret, struct csn_error *err);
+int spawn(const struct guest *guest, const struct guest_process *what, const struct ends *ends, pid_t *ret,
+        struct csn_error *err);
 
 /*
  * Begin an operation.  The socket is taken from *sock; failures are sent on the socket.  Request data is copied or used
@@ -157,7 +161,8 @@ void sudo_ended(struct guest *guest, pid_t pid, int status);
  * Attributes of a path by lstat(2), as an entry of this name with the labels of this space.  Texts live in the arena.
  * Errors: CSN_E_INPUT with errno in err->sys.
  */
-int files_entry(const char *path, const char *name, const char *space, struct arena *arena, struct guest_entry *ret, struct csn_error *err);
+int files_entry(const char *path, const char *name, const char *space, struct arena *arena, struct guest_entry *ret,
+        struct csn_error *err);
 /* Fill an entry from attributes that the caller has already, without labels. */
 void entry_of(const struct stat *st, const char *name, struct arena *arena, struct guest_entry *ret);
 /* Replace all labels of the request's space by the labels of the WRITE request.  0, or -1 with errno. */

@@ -1,9 +1,10 @@
 /*
- * Whether the interpreter of the sandbox is there, told to programs inside: GET /health on a port of all addresses, for that is
- * where clients who know only a port look.  It is we who start interpreters, so it is we who say so.  Nothing else is answered here: what an
- * interpreter is asked comes from outside.
+ * Whether the interpreter of the sandbox is there, told to programs inside: GET /health on a port of all addresses, for
+ * that is where clients who know only a port look.  It is we who start interpreters, so it is we who say so.  Nothing
+ * else is answered here: what an interpreter is asked comes from outside.
  *
- * A connection has one request.  There are few, and where one more comes the oldest goes, so nobody keeps others away by being silent.
+ * A connection has one request.  There are few, and where one more comes the oldest goes, so nobody keeps others away
+ * by being silent.
  */
 #include "guest/guest.h"
 
@@ -20,7 +21,7 @@ struct health_client {
         struct watch sock;
         char head[HEAD_MAX + 1];
         size_t len;
-        bool answered;               /* what still comes is thrown away, for to close before it was read would be a reset */
+        bool answered; /* what still comes is thrown away, for to close before it was read would be a reset */
 };
 
 struct health {
@@ -45,11 +46,15 @@ static void health_client_free(struct health_client *health_client)
 
 static void answer(struct health_client *health_client)
 {
-        static const char good[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\"OK\"";
+        static const char good[] =
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\n\"OK\"";
         static const char bad[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        bool asks = strncmp(health_client->head, "GET /health ", 12) == 0 || strncmp(health_client->head, "GET /health?", 12) == 0;
+        bool asks = strncmp(health_client->head, "GET /health ", 12) == 0 ||
+                strncmp(health_client->head, "GET /health?", 12) == 0;
         health_client->answered = true;
-        if (send(health_client->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) < 0 || shutdown(health_client->sock.fd, SHUT_WR) < 0)
+        if (send(health_client->sock.fd, asks ? good : bad, asks ? sizeof good - 1 : sizeof bad - 1, MSG_NOSIGNAL) <
+                        0 ||
+                shutdown(health_client->sock.fd, SHUT_WR) < 0)
                 health_client_free(health_client);
 }
 
@@ -97,11 +102,14 @@ static void listener_ready(struct watch *watch, uint32_t events)
 
 static int open_listener(struct health *health, uint64_t port, struct csn_error *err)
 {
-        const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_ANY) };
+        const struct sockaddr_in address = {
+                .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_ANY)
+        };
         const int on = 1;
         health->listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (health->listener.fd < 0 || setsockopt(health->listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-            bind(health->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(health->listener.fd, HEALTH_CLIENTS_MAX) < 0)
+                bind(health->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+                listen(health->listener.fd, HEALTH_CLIENTS_MAX) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "listen on port %u", (unsigned)port);
         return loop_watch(health->op.guest->loop, &health->listener, health->listener.fd, EPOLLIN, err);
 }

@@ -48,7 +48,8 @@ bool operation_open(struct operation *op, struct guest *guest, const struct oper
         guest->operations = op;
         guest->operations_n++;
         op->sock.fd = take_fd(sock);
-        if (fcntl(op->sock.fd, F_SETFL, O_NONBLOCK) < 0 || loop_watch(guest->loop, &op->sock, op->sock.fd, EPOLLIN, &err) < 0) {
+        if (fcntl(op->sock.fd, F_SETFL, O_NONBLOCK) < 0 ||
+                loop_watch(guest->loop, &op->sock, op->sock.fd, EPOLLIN, &err) < 0) {
                 kind->closed(op);
                 return false;
         }

@@ -96,7 +96,10 @@ void process_discard_output(struct process *process)
         process_close_source(&process->sources[CHANNEL]);
         for (int i = 0; i < SOURCES; i++) {
                 struct source *source = &process->sources[i];
-                if (source->watch.fd >= 0 && (process->terminal || loop_watch(process->op.guest->loop, &source->watch, source->watch.fd, EPOLLIN, &err) < 0))
+                if (source->watch.fd >= 0 &&
+                        (process->terminal ||
+                                loop_watch(process->op.guest->loop, &source->watch, source->watch.fd, EPOLLIN, &err) <
+                                        0))
                         process_close_source(source);
         }
         forget_if_done(process);
@@ -190,7 +193,8 @@ static void listen_to_sources(struct process *process, bool on)
                         continue;
                 if (!on)
                         loop_unwatch(loop, &source->watch);
-                else if (loop_watch(loop, &source->watch, source->watch.fd, i == CHANNEL && process->messages.n ? EPOLLIN | EPOLLOUT : EPOLLIN, &err) < 0)
+                else if (loop_watch(loop, &source->watch, source->watch.fd,
+                                 i == CHANNEL && process->messages.n ? EPOLLIN | EPOLLOUT : EPOLLIN, &err) < 0)
                         process_close_source(source);
         }
 }
@@ -204,7 +208,9 @@ static void source_ready(struct watch *watch, uint32_t events)
         else if (source->kind == GUEST_CHANNEL && events & ~(uint32_t)EPOLLOUT)
                 pass_on_message(source);
         else if (source->kind != GUEST_CHANNEL)
-                for (int i = 0; i < READS_AT_ONCE && (process->discards_output || !operation_is_full(&process->op)) && pass_on(source) > 0; i++)
+                for (int i = 0; i < READS_AT_ONCE && (process->discards_output || !operation_is_full(&process->op)) &&
+                        pass_on(source) > 0;
+                        i++)
                         ;
         if (process->discards_output)
                 forget_if_done(process);
@@ -229,7 +235,9 @@ void process_ended(struct guest *guest, pid_t pid, int status)
                 }
                 drain(process);
                 /* At most MESSAGES_MAX: a process that inherited the channel may write without end. */
-                for (int i = 0; i < MESSAGES_MAX && process->sources[CHANNEL].watch.fd >= 0 && process->sources[CHANNEL].watch.active; i++) {
+                for (int i = 0; i < MESSAGES_MAX && process->sources[CHANNEL].watch.fd >= 0 &&
+                        process->sources[CHANNEL].watch.active;
+                        i++) {
                         uint8_t byte;
                         if (recv(process->sources[CHANNEL].watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
                                 break;
@@ -247,7 +255,8 @@ void process_write_in(struct process *process)
 {
         struct csn_error err;
         while (process->rest_at < process->rest.len) {
-                ssize_t n = write(process->in.fd, process->rest.bytes + process->rest_at, process->rest.len - process->rest_at);
+                ssize_t n = write(process->in.fd, process->rest.bytes + process->rest_at,
+                        process->rest.len - process->rest_at);
                 if (n < 0 && errno == EINTR)
                         continue;
                 bool full = n == 0 || (n < 0 && errno == EAGAIN);
@@ -285,7 +294,8 @@ static int take_in(struct process *process, const uint8_t *bytes, size_t len, st
         if (process->rest_at == process->rest.len)
                 process->rest.len = process->rest_at = 0;
         if (process->rest_at > 0) {
-                memmove(process->rest.bytes, process->rest.bytes + process->rest_at, process->rest.len - process->rest_at);
+                memmove(process->rest.bytes, process->rest.bytes + process->rest_at,
+                        process->rest.len - process->rest_at);
                 process->rest.len -= process->rest_at;
                 process->rest_at = 0;
         }
@@ -335,16 +345,19 @@ int process_take(struct operation *op, const uint8_t *bytes, size_t len, struct 
                  * An execution may exceed the socket's buffer, so the rest is queued: a later signal must not wait
                  * for the reader.
                  */
-                if (channel->watch.fd >= 0 && send_queue_put(&process->messages, bytes + 1, len - 1, NULL, 0) < 0 && errno == ENOBUFS)
+                if (channel->watch.fd >= 0 && send_queue_put(&process->messages, bytes + 1, len - 1, NULL, 0) < 0 &&
+                        errno == ENOBUFS)
                         return err_set(err, CSN_E_BUSY, 0, "the interpreter does not read what it is sent");
                 return 0;
         case GUEST_SIGNAL:
-                return guest_get_pair(bytes, len, &first, &second, err) < 0 ? -err->code : take_signal(process, first, second, err);
+                return guest_get_pair(bytes, len, &first, &second, err) < 0 ? -err->code
+                                                                            : take_signal(process, first, second, err);
         case GUEST_SIZE:
                 if (guest_get_pair(bytes, len, &first, &second, err) < 0)
                         return -err->code;
                 if (process->terminal)
-                        ioctl(process->sources[OUT].watch.fd, TIOCSWINSZ, &(struct winsize){ .ws_row = (uint16_t)first, .ws_col = (uint16_t)second });
+                        ioctl(process->sources[OUT].watch.fd, TIOCSWINSZ,
+                                &(struct winsize){ .ws_row = (uint16_t)first, .ws_col = (uint16_t)second });
                 return 0;
         default:
                 return err_set(err, CSN_E_PROTOCOL, 0, "a process was sent what is not for it");
@@ -369,7 +382,8 @@ static int listen_to_program(struct process *process, struct ends *ends, struct 
         if (ends->ours_in >= 0 && fcntl(ends->ours_in, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make a descriptor non-blocking");
         process->in.fd = take_fd(&ends->ours_in);
-        if (process_listen_to(process, OUT, &ends->ours_out, err) < 0 || process_listen_to(process, ERROR, &ends->ours_error, err) < 0)
+        if (process_listen_to(process, OUT, &ends->ours_out, err) < 0 ||
+                process_listen_to(process, ERROR, &ends->ours_error, err) < 0)
                 return -err->code;
         return process_listen_to(process, CHANNEL, &ends->ours_channel, err);
 }
@@ -382,8 +396,10 @@ struct process *process_new(struct guest *guest)
         process->in = (struct watch){ .fd = -1, .ready = in_ready, .owner = process };
         buf_init(&process->rest, GUEST_IN_MAX + 1);
         for (int i = 0; i < SOURCES; i++)
-                process->sources[i] = (struct source){ .watch = { .fd = -1, .ready = source_ready, .owner = &process->sources[i] }, .kind = kinds[i],
-                                                       .process = process };
+                process->sources[i] =
+                        (struct source){ .watch = { .fd = -1, .ready = source_ready, .owner = &process->sources[i] },
+                                .kind = kinds[i],
+                                .process = process };
         process->messages = (struct send_queue){ .loop = guest->loop, .watch = &process->sources[CHANNEL].watch };
         process->next = guest->processes;
         guest->processes = process;

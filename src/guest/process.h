@@ -21,7 +21,7 @@ struct process {
         struct operation op;
         struct process *next;
         pid_t pid;                   /* 0: the program has ended, or is no child of the guest */
-        bool discards_output;        /* the operation is over; output is read and dropped, so that no program gets SIGPIPE */
+        bool discards_output; /* the operation is over; output is read and dropped, so that no program gets SIGPIPE */
         bool terminal;
         struct source sources[SOURCES];
         struct watch in;

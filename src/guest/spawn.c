@@ -16,7 +16,8 @@
 
 void ends_done(struct ends *ends)
 {
-        int *all[] = { &ends->in, &ends->out, &ends->error, &ends->channel, &ends->ours_in, &ends->ours_out, &ends->ours_error, &ends->ours_channel };
+        int *all[] = { &ends->in, &ends->out, &ends->error, &ends->channel, &ends->ours_in, &ends->ours_out,
+                &ends->ours_error, &ends->ours_channel };
         for (size_t i = 0; i < ARRAY_LEN(all); i++)
                 fd_close(all[i]);
 }
@@ -45,7 +46,8 @@ int ends_make(struct ends *ends, bool input, bool channel, struct csn_error *err
 {
         if ((input && make_pipe(&ends->in, &ends->ours_in) < 0) || make_pipe(&ends->ours_out, &ends->out) < 0 ||
             make_pipe(&ends->ours_error, &ends->error) < 0 || (channel && make_channel(ends) < 0))
-                return err_set(err, errno == EMFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make the descriptors of a program");
+                return err_set(err, errno == EMFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
+                        "make the descriptors of a program");
         if (!input && (ends->in = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open /dev/null");
         return 0;
@@ -57,7 +59,8 @@ int ends_make_terminal(struct ends *ends, const struct guest_process *what, stru
         int unlocked = 0, number;
         char path[32];
         ends->ours_out = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-        if (ends->ours_out < 0 || ioctl(ends->ours_out, TIOCSPTLCK, &unlocked) < 0 || ioctl(ends->ours_out, TIOCGPTN, &number) < 0)
+        if (ends->ours_out < 0 || ioctl(ends->ours_out, TIOCSPTLCK, &unlocked) < 0 ||
+                ioctl(ends->ours_out, TIOCGPTN, &number) < 0)
                 return err_set(err, errno == ENOSPC ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "open a terminal");
         snprintf(path, sizeof path, "/dev/pts/%d", number);
         ends->in = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -72,7 +75,8 @@ int ends_make_terminal(struct ends *ends, const struct guest_process *what, stru
 }
 
 /* Child side.  An error before the program begins is written to `trouble`, which execve(2) closes. */
-static _Noreturn void become(const struct guest *guest, const struct guest_process *what, const struct ends *ends, int trouble)
+static _Noreturn void become(const struct guest *guest, const struct guest_process *what, const struct ends *ends,
+        int trouble)
 {
         struct csn_error err = { 0 };
         sigset_t none;
@@ -111,7 +115,9 @@ static _Noreturn void become(const struct guest *guest, const struct guest_proce
                 int sys = errno;
                 files_error(&err, "start", what->argv[0]);
                 if (sys == EACCES) {
-                        err_set(&err, CSN_E_INPUT, 0, "cannot start %.300s: it is a folder, or a file without permission to execute it (chmod +x)", what->argv[0]);
+                        err_set(&err, CSN_E_INPUT, 0,
+                                "cannot start %.300s: it is a folder, or a file without permission to execute it (chmod +x)",
+                                what->argv[0]);
                         err.sys = sys;
                 }
         }
@@ -121,7 +127,8 @@ static _Noreturn void become(const struct guest *guest, const struct guest_proce
 
 /*
  * Whether the child has reported that its program began, or an error.  Programs with the uid of the child can stop the
- * child before that, so the wait has a limit: many short waits, because a pause of the sandbox prolongs only one of them.
+ * child before that, so the wait has a limit: many short waits, because a pause of the sandbox prolongs only one of
+ * them.
  */
 static bool has_told(int fd)
 {
@@ -132,7 +139,8 @@ static bool has_told(int fd)
         return false;
 }
 
-int spawn(const struct guest *guest, const struct guest_process *what, const struct ends *ends, pid_t *ret, struct csn_error *err)
+int spawn(const struct guest *guest, const struct guest_process *what, const struct ends *ends, pid_t *ret,
+        struct csn_error *err)
 {
         int from, to;
         struct csn_error trouble;
@@ -144,7 +152,8 @@ int spawn(const struct guest *guest, const struct guest_process *what, const str
         if (pid == 0)
                 become(guest, what, ends, writing);
         if (pid < 0)
-                return err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "start a process (limits.pids bounds them)");
+                return err_set(err, errno == EAGAIN ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
+                        "start a process (limits.pids bounds them)");
         fd_close(&writing);
         bool told = has_told(reading);
         if (told && read(reading, &trouble, sizeof trouble) != (ssize_t)sizeof trouble) {
@@ -154,8 +163,9 @@ int spawn(const struct guest *guest, const struct guest_process *what, const str
         kill(pid, SIGKILL);
         waitpid(pid, NULL, __WALL);
         if (!told)
-                return err_set(err, CSN_E_BUSY, 0, "%.100s did not start within %d seconds: something in the sandbox hinders it", what->argv[0],
-                               START_LOOKS * START_LOOK_MS / 1000);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "%.100s did not start within %d seconds: something in the sandbox hinders it", what->argv[0],
+                        START_LOOKS * START_LOOK_MS / 1000);
         *err = trouble;
         return -err->code;
 }

@@ -1,10 +1,12 @@
 /*
- * Root for programs of `user`, in a sandbox whose owner wants that: there is no way from one to the other (credentials.c), so
- * `sudo` there is a program that asks us, on a socket of the file system, to start another one as root with its descriptors.
+ * Root for programs of `user`, in a sandbox whose owner wants that: there is no way from one to the other
+ * (credentials.c), so `sudo` there is a program that asks us, on a socket of the file system, to start another one as
+ * root with its descriptors.
  *
- * A request is one packet (SOCK_SEQPACKET): texts that each end with a NUL, which are the working folder, the number of arguments,
- * those, and the environment; and the descriptors 0, 1 and 2.  Then each byte that comes is a signal for its process group, and the one
- * packet that goes is the status of wait(2) in text.  Who asks is as hostile as any program inside, and gets nothing but root inside.
+ * A request is one packet (SOCK_SEQPACKET): texts that each end with a NUL, which are the working folder, the number of
+ * arguments, those, and the environment; and the descriptors 0, 1 and 2.  Then each byte that comes is a signal for its
+ * process group, and the one packet that goes is the status of wait(2) in text.  Who asks is as hostile as any program
+ * inside, and gets nothing but root inside.
  */
 #include "guest/guest.h"
 
@@ -181,7 +183,8 @@ static void sudo_request_ready(struct watch *watch, uint32_t events)
 void sudo_ended(struct guest *guest, pid_t pid, int status)
 {
         char text[16];
-        for (struct sudo_request *sudo_request = guest->sudo ? guest->sudo->sudo_requests : NULL; sudo_request; sudo_request = sudo_request->next) {
+        for (struct sudo_request *sudo_request = guest->sudo ? guest->sudo->sudo_requests : NULL; sudo_request;
+                sudo_request = sudo_request->next) {
                 if (sudo_request->pid != pid)
                         continue;
                 int len = snprintf(text, sizeof text, "%d", status);
@@ -204,7 +207,9 @@ static void listener_ready(struct watch *watch, uint32_t events)
         if (fd < 0)
                 return;
         struct sudo_request *sudo_request = mem_alloc(sizeof *sudo_request);
-        *sudo_request = (struct sudo_request){ .next = sudo->sudo_requests, .guest = sudo->op.guest, .sock = { .fd = -1, .ready = sudo_request_ready, .owner = sudo_request } };
+        *sudo_request = (struct sudo_request){ .next = sudo->sudo_requests,
+                .guest = sudo->op.guest,
+                .sock = { .fd = -1, .ready = sudo_request_ready, .owner = sudo_request } };
         sudo->sudo_requests = sudo_request;
         sudo_request->sock.fd = fd;
         if (++sudo->n == SUDO_REQUESTS_MAX)
@@ -233,8 +238,8 @@ static int open_listener(struct sudo *sudo, struct csn_error *err)
         const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET };
         unlink(SOCKET);
         sudo->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (sudo->listener.fd < 0 || bind(sudo->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(SOCKET, 0666) < 0 ||
-            listen(sudo->listener.fd, SUDO_REQUESTS_MAX) < 0)
+        if (sudo->listener.fd < 0 || bind(sudo->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
+                chmod(SOCKET, 0666) < 0 || listen(sudo->listener.fd, SUDO_REQUESTS_MAX) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "listen on " SOCKET);
         return loop_watch(sudo->op.guest->loop, &sudo->listener, sudo->listener.fd, EPOLLIN, err);
 }

@@ -11,7 +11,8 @@
 #define WATCHED_MAX 4096       /* folders, of all operations together */
 #define LEVELS_MAX 32
 #define WAITING_MAX 256        /* events that the engine has not read; then it is told that some were lost */
-#define MASK (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+#define MASK (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
+              IN_MOVE_SELF | IN_ONLYDIR)
 
 struct folder_watch {
         struct operation op;
@@ -92,7 +93,9 @@ static void folder_room(struct operation *op)
         tell(watch, GUEST_LOST, false, "");
 }
 
-/* Watch a folder and those in it, as deep as was asked.  What is in a new one came before we looked, so it is `told`. */
+/*
+ * Watch a folder and those in it, as deep as was asked.  What is in a new one came before we looked, so it is `told`.
+ */
 static int add(struct folder_watch *watch, const char *below, unsigned level, bool told, struct csn_error *err)
 {
         struct guest *guest = watch->op.guest;
@@ -100,7 +103,8 @@ static int add(struct folder_watch *watch, const char *below, unsigned level, bo
         const char *path = below[0] ? arena_text(&arena, "%s/%s", watch->path, below) : watch->path;
         int rc = 0, number = -1;
         if (guest->watched_n >= WATCHED_MAX)
-                rc = err_set(err, CSN_E_BUSY, 0, "%d folders are watched in this sandbox, as many as there may be", WATCHED_MAX);
+                rc = err_set(err, CSN_E_BUSY, 0, "%d folders are watched in this sandbox, as many as there may be",
+                        WATCHED_MAX);
         else if ((number = inotify_add_watch(guest->happenings.fd, path, MASK)) < 0)
                 rc = files_error(err, "watch", path);
         if (rc == 0) {
@@ -135,12 +139,16 @@ static int add(struct folder_watch *watch, const char *below, unsigned level, bo
         return rc;
 }
 
-/* A folder has another name from now on, or none that can be seen from here: it and what is in it is forgotten, or found anew. */
+/*
+ * A folder has another name from now on, or none that can be seen from here: it and what is in it is forgotten, or
+ * found anew.
+ */
 static void forget_below(struct folder_watch *watch, const char *path)
 {
         size_t len = strlen(path);
         for (struct watched **at = &watch->op.guest->watched; *at;) {
-                if ((*at)->of == watch && strncmp((*at)->path, path, len) == 0 && ((*at)->path[len] == 0 || (*at)->path[len] == '/'))
+                if ((*at)->of == watch && strncmp((*at)->path, path, len) == 0 &&
+                        ((*at)->path[len] == 0 || (*at)->path[len] == '/'))
                         forget(watch->op.guest, at);
                 else
                         at = &(*at)->next;
@@ -167,8 +175,8 @@ static void happened_to(struct watched *one, const struct inotify_event *event)
         } else if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
                 tell(watch, GUEST_CREATED, is_folder, path);
                 account_enter(watch->op.guest, watch->flags);
-                if (is_folder && one->level + 1 < watch->depth && one->level + 1 < LEVELS_MAX && add(watch, path, one->level + 1, true, &err) < 0 &&
-                    err.code == CSN_E_BUSY)
+                if (is_folder && one->level + 1 < watch->depth && one->level + 1 < LEVELS_MAX &&
+                        add(watch, path, one->level + 1, true, &err) < 0 && err.code == CSN_E_BUSY)
                         tell(watch, GUEST_LOST, true, path);
                 account_files(watch->op.guest, false);
         } else if (event->mask & IN_MODIFY) {
@@ -186,8 +194,8 @@ static void happened(struct guest *guest, const struct inotify_event *event)
                         if (!one->path[0])
                                 tell(one->of, GUEST_LOST, true, "");
         /*
-         * The list grows at its front while this goes through it; and what is below a folder that was renamed leaves it, which is further to
-         * the front than the folder, because folders are found from the top.
+         * The list grows at its front while this goes through it; and what is below a folder that was renamed leaves
+         * it, which is further to the front than the folder, because folders are found from the top.
          */
         for (struct watched *one = guest->watched, *next; one; one = next) {
                 next = one->next;

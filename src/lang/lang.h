@@ -64,7 +64,8 @@ int lang_find(const struct language *added, const char *name, const struct langu
 const struct language *lang_of_file(const struct language *added, const char *path);
 
 /* The command line and environment of a waiting interpreter.  All but the texts of `usual` lives in the arena. */
-void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena, struct wire_program *ret);
+void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena,
+        struct wire_program *ret);
 
 /* The command line of a context; `warm`: for an interpreter forked by a zygote. */
 void lang_context_program(const struct language *language, struct arena *arena, bool warm, struct wire_program *ret);

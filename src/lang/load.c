@@ -40,7 +40,8 @@ static int sort_entries(const struct yaml_node *root, const char *path, struct e
                 while (i < ARRAY_LEN(keys) && strcmp(keys[i].key, node->key) != 0)
                         i++;
                 if (i == ARRAY_LEN(keys))
-                        return wrong(path, node->line, "a language has command, title, aliases, file and extensions", err);
+                        return wrong(path, node->line, "a language has command, title, aliases, file and extensions",
+                                err);
                 if (keys[i].list ? !node->is_list : !node->value)
                         return wrong(path, node->line, keys[i].list ? "has to be a list" : "has to be one text", err);
                 *keys[i].into = node;
@@ -48,7 +49,8 @@ static int sort_entries(const struct yaml_node *root, const char *path, struct e
         return 0;
 }
 
-static int load_one(const char *path, const char *name, struct arena *arena, const struct language **ret, struct csn_error *err)
+static int load_one(const char *path, const char *name, struct arena *arena, const struct language **ret,
+        struct csn_error *err)
 {
         static char text[64 * KIB + 1];
         struct yaml_node root;
@@ -92,7 +94,8 @@ int lang_load(const char *folder, struct arena *arena, const struct language **r
                 if (!dot || dot == entry->d_name || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".json") != 0))
                         continue;
                 if (++n > LANGUAGES_MAX)
-                        rc = err_set(err, CSN_E_CONFIG, 0, "engine.languages_dir: more than %d languages in %s", LANGUAGES_MAX, folder);
+                        rc = err_set(err, CSN_E_CONFIG, 0, "engine.languages_dir: more than %d languages in %s",
+                                LANGUAGES_MAX, folder);
                 else
                         rc = load_one(arena_text(arena, "%s/%s", folder, entry->d_name),
                                       arena_copy(arena, entry->d_name, (size_t)(dot - entry->d_name)), arena, ret, err);

@@ -24,7 +24,8 @@ const struct language lang_javascript = {
         .extensions = (const char *const[]){ "js", "mjs", "cjs", NULL },
         .value = true,
         .cases = true,
-        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=javascript,", NULL },
+        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=javascript,",
+                NULL },
         .wait_argv = worker,
         .cold_env = read_at_start,
 };
@@ -39,7 +40,8 @@ const struct language lang_typescript = {
         .extensions = (const char *const[]){ "ts", "mts", "cts", NULL },
         .value = true,
         .cases = true,
-        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=typescript,", NULL },
+        .context = (const char *const[]){ "/usr/bin/node", LANG_RUNNER_MOUNT "/node/context.js", "language=typescript,",
+                NULL },
         .wait_argv = worker,
         .cold_env = read_at_start,
 };

@@ -231,7 +231,8 @@ static int decode_number(const struct field *field, json_t *json, const struct p
         const char *digits = model_digits(json);
         if (digits && *digits != '-') {
                 model_allowed(field, allowed, sizeof allowed);
-                return err_field(err, path->text, "%s is %.40s; %" PRIu64 " to %" PRIu64 " are allowed (%s)", path->text + 1, digits, field->min, field->max, allowed);
+                return err_field(err, path->text, "%s is %.40s; %" PRIu64 " to %" PRIu64 " are allowed (%s)",
+                        path->text + 1, digits, field->min, field->max, allowed);
         }
         if (!json_is_integer(json) || number < 0)
                 return wrong_type(path, "a whole number that is not negative", err);
@@ -280,8 +281,9 @@ bool model_unbase64(struct arena *arena, const char *text, size_t len, struct by
 {
         size_t padding = len && text[len - 1] == '=' ? (len > 1 && text[len - 2] == '=' ? 2 : 1) : 0;
         ret->bytes = arena_alloc(arena, len / 4 * 3 + 1);
-        if (len % 4 || strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != len - padding ||
-            (len && EVP_DecodeBlock((unsigned char *)ret->bytes, (const unsigned char *)text, (int)len) < 0))
+        if (len % 4 ||
+                strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") != len - padding ||
+                (len && EVP_DecodeBlock((unsigned char *)ret->bytes, (const unsigned char *)text, (int)len) < 0))
                 return false;
         ret->len = len / 4 * 3 - padding;
         ret->bytes[ret->len] = 0;

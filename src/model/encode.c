@@ -194,7 +194,9 @@ static bool put_tree(struct buf *buf, json_t *json)
 
 static bool put_escape(struct buf *buf, unsigned char c)
 {
-        static const char letters[] = { ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
+        static const char letters[] = {
+                ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'
+        };
         return letters[c] ? buf_add(buf, (char[]){ '\\', letters[c] }, 2) : buf_printf(buf, "\\u%04X", c);
 }
 
@@ -205,7 +207,8 @@ static bool put_string(struct buf *buf, const char *text, size_t len)
         for (size_t from = 0, at = 0; fits && from < len; from = at) {
                 while (at < len && (unsigned char)text[at] >= 0x20 && text[at] != '"' && text[at] != '\\')
                         at++;
-                fits = buf_add(buf, text + from, at - from) && (at == len || put_escape(buf, (unsigned char)text[at++]));
+                fits = buf_add(buf, text + from, at - from) &&
+                        (at == len || put_escape(buf, (unsigned char)text[at++]));
         }
         return fits && buf_add(buf, "\"", 1);
 }
@@ -287,7 +290,8 @@ static bool put_field(struct buf *buf, const struct field *field, const void *fr
                 text = *(char *const *)at;
                 return text ? put_text(buf, text, strlen(text)) : put(buf, "null");
         case KIND_BYTES:
-                return put_text(buf, ((const struct bytes *)at)->len ? ((const struct bytes *)at)->bytes : "", ((const struct bytes *)at)->len);
+                return put_text(buf, ((const struct bytes *)at)->len ? ((const struct bytes *)at)->bytes : "",
+                        ((const struct bytes *)at)->len);
         case KIND_ENUM:
                 text = field->choices->values[*(const int *)at].text;
                 return put_text(buf, text, strlen(text));
@@ -312,7 +316,8 @@ static bool put_name(struct buf *buf, const struct field *field, const char *mor
 static bool put_base64(struct buf *buf, const struct field *field, const struct bytes *bytes)
 {
         struct arena arena = { 0 };
-        bool fits = put_name(buf, field, "_base64\":\"", false) && put(buf, model_base64(&arena, bytes->bytes, bytes->len)) && buf_add(buf, "\"", 1);
+        bool fits = put_name(buf, field, "_base64\":\"", false) &&
+                put(buf, model_base64(&arena, bytes->bytes, bytes->len)) && buf_add(buf, "\"", 1);
         arena_done(&arena);
         return fits;
 }

@@ -153,7 +153,8 @@ static void add_sample_section(const struct settings *settings, const char *sect
                         continue;
                 settings_default(setting, def, sizeof def);
                 bool text = setting->field->kind == KIND_TEXT;
-                buf_printf(buf, "#  # %s\n#  %s: %s%s%s\n", setting->field->help, setting->key + len + 1, text ? "\"" : "", def, text ? "\"" : "");
+                buf_printf(buf, "#  # %s\n#  %s: %s%s%s\n", setting->field->help, setting->key + len + 1,
+                        text ? "\"" : "", def, text ? "\"" : "");
         }
 }
 
@@ -163,9 +164,10 @@ static bool sample_configuration(struct buf *buf)
         struct settings settings;
         struct csn_error why;
         int rc = settings_load(&nothing, &settings, &why);
-        buf_printf(buf, "# The configuration of caisson and caissond, to be copied to /etc/caisson/caisson.yaml.\n"
-                        "# Every setting stands here with its default; without the # in front of it and of its section it holds.\n"
-                        "# caisson.conf(5) has the meaning of all, caisson config show what is in force and why.\n");
+        buf_printf(buf,
+                "# The configuration of caisson and caissond, to be copied to /etc/caisson/caisson.yaml.\n"
+                "# Every setting stands here with its default; without the # in front of it and of its section it holds.\n"
+                "# caisson.conf(5) has the meaning of all, caisson config show what is in force and why.\n");
         for (size_t i = 0; rc == 0 && i < ARRAY_LEN(sections); i++)
                 add_sample_section(&settings, sections[i].section, buf);
         settings_done(&settings);

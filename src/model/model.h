@@ -143,19 +143,23 @@ struct object {
         size_t n;
 };
 
-extern const struct choices choices_status, choices_session_mode, choices_output_action, choices_need, choices_cgroup_need,
-        choices_network, choices_isolation, choices_severity, choices_verdict, choices_case_status, choices_checkers;
-extern const struct object object_client_tool, object_tool_record, object_tool_answer, object_tool_answers, object_tools_request, object_tools_used, object_limits, object_input_file, object_export_rule, object_run_request,
-        object_truncated, object_value, object_display, object_failure, object_finding, object_output_file,
-        object_taken_file, object_usage, object_timings, object_boundary, object_warning, object_run_result, object_check_request, object_check_result,
-        object_sandbox_request, object_sandbox_change, object_context_request, object_process_request, object_process_signal, object_process_size,
-        object_file_change, object_session_request, object_grade_case, object_grade_check, object_grade_request, object_grade_sign, object_case_result,
-        object_grade_result,
-        object_sandbox_info, object_sandbox_list, object_sandbox_usage, object_context_info, object_context_list, object_session_info, object_session_list,
-        object_process_info, object_process_list, object_entry_info, object_entry_list, object_kept_run, object_kept_runs, object_tool_refusal,
-        object_tools_taken, object_upload_error, object_upload_result, object_stored_file, object_stored_list, object_workspace_info,
-        object_workspace_list, object_workspace_file, object_workspace_files, object_profile_info, object_profile_list, object_policy_info,
-        object_policy_list, object_policy_detail, object_language_info, object_language_list, object_health, object_problem;
+extern const struct choices choices_status, choices_session_mode, choices_output_action, choices_need,
+        choices_cgroup_need, choices_network, choices_isolation, choices_severity, choices_verdict, choices_case_status,
+        choices_checkers;
+extern const struct object object_client_tool, object_tool_record, object_tool_answer, object_tool_answers,
+        object_tools_request, object_tools_used, object_limits, object_input_file, object_export_rule,
+        object_run_request, object_truncated, object_value, object_display, object_failure, object_finding,
+        object_output_file, object_taken_file, object_usage, object_timings, object_boundary, object_warning,
+        object_run_result, object_check_request, object_check_result, object_sandbox_request, object_sandbox_change,
+        object_context_request, object_process_request, object_process_signal, object_process_size, object_file_change,
+        object_session_request, object_grade_case, object_grade_check, object_grade_request, object_grade_sign,
+        object_case_result, object_grade_result, object_sandbox_info, object_sandbox_list, object_sandbox_usage,
+        object_context_info, object_context_list, object_session_info, object_session_list, object_process_info,
+        object_process_list, object_entry_info, object_entry_list, object_kept_run, object_kept_runs,
+        object_tool_refusal, object_tools_taken, object_upload_error, object_upload_result, object_stored_file,
+        object_stored_list, object_workspace_info, object_workspace_list, object_workspace_file, object_workspace_files,
+        object_profile_info, object_profile_list, object_policy_info, object_policy_list, object_policy_detail,
+        object_language_info, object_language_list, object_health, object_problem;
 
 /* Name of a status, as in JSON. */
 const char *status_name(int status);
@@ -198,9 +202,9 @@ bool model_dump(const json_t *json, bool indented, struct buf *buf);
 bool model_has_many_parts(const char *text, size_t len, size_t max);
 
 /*
- * Parse JSON with integers of any size; duplicate names are refused (integers.c).  An integer of more than 64
- * bits becomes a string with a mark.  model_digits() returns the text after the mark, or NULL.  The caller owns the reference; NULL: *ret_where has
- * the error.
+ * Parse JSON with integers of any size; duplicate names are refused (integers.c).  An integer of more than 64 bits
+ * becomes a string with a mark.  model_digits() returns the text after the mark, or NULL.  The caller owns the
+ * reference; NULL: *ret_where has the error.
  */
 json_t *model_load(const char *text, size_t len, json_error_t *ret_where);
 /* json_loadb(3) and json_dumps(3) with integers of any size.  The caller owns the reference, and frees the text. */

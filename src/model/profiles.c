@@ -18,8 +18,25 @@ static const struct {
 
 /* What a profile sets; everything else is what one run is about. */
 static const char *const profile_fields[] = {
-        "language", "args", "env", "limits", "image", "policy", "allow_imports", "advise", "network", "allow", "preload", "packages", "strict_proc",
-        "landlock", "cgroup", "backend", "labels", "aliases", "tools",
+        "language",
+        "args",
+        "env",
+        "limits",
+        "image",
+        "policy",
+        "allow_imports",
+        "advise",
+        "network",
+        "allow",
+        "preload",
+        "packages",
+        "strict_proc",
+        "landlock",
+        "cgroup",
+        "backend",
+        "labels",
+        "aliases",
+        "tools",
 };
 
 static bool is_profile_field(const char *name)
@@ -64,10 +81,10 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
         size_t n = children_of(node), i = 0;
         if (object == &object_run_request && !is_profile_field(node->key))
                 return wrong(file, node,
-                             "a profile cannot set this; it sets language, args, env, limits, image, policy, allow_imports, advise, network, "
-                             "allow, preload, packages, strict_proc, landlock, cgroup, backend, labels, "
-                             "aliases and tools",
-                             err);
+                        "a profile cannot set this; it sets language, args, env, limits, image, policy, allow_imports, advise, network, "
+                        "allow, preload, packages, strict_proc, landlock, cgroup, backend, labels, "
+                        "aliases and tools",
+                        err);
         if (!field)
                 return wrong(file, node, "there is no such field", err);
         if (n > field->max && (field->kind == KIND_PAIRS || field->kind == KIND_TEXTS))

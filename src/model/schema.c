@@ -144,7 +144,8 @@ static void add_used(json_t *defs, const struct object *object, const char *fiel
 {
         for (size_t i = 0; i < object->n; i++) {
                 const struct object *other = object->fields[i].object;
-                if (!other || (fields && !is_listed(fields, object->fields[i].name)) || json_object_get(defs, other->name))
+                if (!other || (fields && !is_listed(fields, object->fields[i].name)) ||
+                        json_object_get(defs, other->name))
                         continue;
                 json_object_set_new(defs, other->name, schema_of(other));
                 add_used(defs, other, NULL);
@@ -154,7 +155,9 @@ static void add_used(json_t *defs, const struct object *object, const char *fiel
 /* Fields of the command line and the library are refused from a model. */
 static void drop_host_fields(json_t *defs)
 {
-        static const struct { const char *object, *field; } rows[] = { { "input_file", "path" }, { "export_rule", "path" } };
+        static const struct {
+                const char *object, *field;
+        } rows[] = { { "input_file", "path" }, { "export_rule", "path" } };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 json_object_del(json_object_get(json_object_get(defs, rows[i].object), "properties"), rows[i].field);
 }

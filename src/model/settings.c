@@ -293,7 +293,8 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
                              alias->variable, value);
         if (alias->yes && !on)
                 return 0;
-        const char *text = arena_text(&settings->arena, "%s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
+        const char *text =
+                arena_text(&settings->arena, "%s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
         if (model_set_text(setting->object, setting->field, setting->into, text, setting->key,
                            &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "environment %s: %s", alias->variable, why.text);
@@ -379,8 +380,9 @@ static int load_flags(struct settings *settings, const char *const *flags, struc
 }
 
 /*
- * What a service manager hands over as a secret (systemd.exec(5), CREDENTIALS_DIRECTORY), laid over the file.  It is the
- * same for as long as the process lives, and a daemon that has given up its rights could not read it again; so it is read once.
+ * What a service manager hands over as a secret (systemd.exec(5), CREDENTIALS_DIRECTORY), laid over the file.  It is
+ * the same for as long as the process lives, and a daemon that has given up its rights could not read it again; so it
+ * is read once.
  */
 static int load_credential(struct settings *settings, char *const *env, struct csn_error *err)
 {
@@ -519,5 +521,6 @@ char *settings_state_dir(const struct settings *settings, struct arena *arena)
                 return arena_text(arena, "%s/caisson", xdg);
         if (home)
                 return arena_text(arena, "%s/.local/state/caisson", home);
-        return settings_private_dir(private, sizeof private) ? arena_text(arena, "%s/state", private) : arena_text(arena, "/nonexistent/caisson");
+        return settings_private_dir(private, sizeof private) ? arena_text(arena, "%s/state", private)
+                                                             : arena_text(arena, "/nonexistent/caisson");
 }

@@ -9,9 +9,22 @@
 #include <stdio.h>
 
 static const char *const live[] = {
-        "engine.profile", "engine.landlock", "engine.cgroup", "engine.network", "engine.retention_ms",
-        "engine.running_max", "engine.judged_max", "engine.starting_max", "engine.queue_max", "engine.pool_min", "engine.pool_max",
-        "engine.pool_shells", "engine.pool_memory_bytes", "engine.pool_idle_ms", "engine.log_level", "engine.socket_uids",
+        "engine.profile",
+        "engine.landlock",
+        "engine.cgroup",
+        "engine.network",
+        "engine.retention_ms",
+        "engine.running_max",
+        "engine.judged_max",
+        "engine.starting_max",
+        "engine.queue_max",
+        "engine.pool_min",
+        "engine.pool_max",
+        "engine.pool_shells",
+        "engine.pool_memory_bytes",
+        "engine.pool_idle_ms",
+        "engine.log_level",
+        "engine.socket_uids",
         "engine.shutdown_ms",
 };
 

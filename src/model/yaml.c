@@ -29,8 +29,9 @@ static int next(struct reader *r, yaml_event_t *event)
         if (!yaml_parser_parse(&r->parser, event)) {
                 const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
                 bool is_token = strstr(problem, "cannot start any token");
-                return err_set(r->err, CSN_E_CONFIG, 0, "%s:%u: %s%s", r->name, (unsigned)r->parser.problem_mark.line + 1, problem,
-                               is_token ? " (a tab? YAML indents with blanks; or a text that needs quotes)" : "");
+                return err_set(r->err, CSN_E_CONFIG, 0, "%s:%u: %s%s", r->name,
+                        (unsigned)r->parser.problem_mark.line + 1, problem,
+                        is_token ? " (a tab? YAML indents with blanks; or a text that needs quotes)" : "");
         }
         return 0;
 }

@@ -85,7 +85,8 @@ static void on_socket(void *data, ares_socket_t fd, int readable, int writable)
         loop_watch(resolver->loop, &found->watch, fd, (readable ? EPOLLIN : 0) | (writable ? EPOLLOUT : 0), NULL);
 }
 
-int resolver_open(struct loop *loop, const char *servers, uint64_t timeout_ms, struct resolver **ret, struct csn_error *err)
+int resolver_open(struct loop *loop, const char *servers, uint64_t timeout_ms, struct resolver **ret,
+        struct csn_error *err)
 {
         char lookups[] = "fb";     /* files, then "bind": name servers */
         struct resolver *resolver = mem_alloc(sizeof *resolver);
@@ -193,7 +194,8 @@ static void on_answer(void *arg, int status, int timeouts, struct ares_addrinfo 
         free(lookup);
 }
 
-void resolver_ask(struct resolver *resolver, const char *name, resolver_answer answer, void *owner, struct lookup **slot)
+void resolver_ask(struct resolver *resolver, const char *name, resolver_answer answer, void *owner,
+        struct lookup **slot)
 {
         const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
         struct lookup *lookup = mem_alloc(sizeof *lookup);

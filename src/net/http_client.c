@@ -105,11 +105,14 @@ static int on_wanted_socket(CURL *easy, curl_socket_t fd, int what, void *owner,
         }
         if (!one) {
                 one = mem_alloc(sizeof *one);
-                *one = (struct fetch_socket){ .next = fetcher->sockets, .fetcher = fetcher, .watch = { .fd = fd, .ready = on_ready, .owner = one } };
+                *one = (struct fetch_socket){ .next = fetcher->sockets,
+                        .fetcher = fetcher,
+                        .watch = { .fd = fd, .ready = on_ready, .owner = one } };
                 fetcher->sockets = one;
         }
         /* One that cannot be watched never answers, and libcurl's clock ends that. */
-        loop_watch(fetcher->loop, &one->watch, fd, (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0), NULL);
+        loop_watch(fetcher->loop, &one->watch, fd,
+                (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0), NULL);
         return 0;
 }
 
@@ -164,8 +167,10 @@ static enum url_state find_host(struct fetch *fetch, const char *text)
         bool good = false, whose = false;
         if (curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK) {
                 whose = curl_url_get(url, CURLUPART_USER, &user, 0) == CURLUE_OK;
-                good = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) &&
-                       curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK && curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+                good = curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                        (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) &&
+                        curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
         }
         if (good) {
                 fetch->host = mem_copy(host, strlen(host));
@@ -179,7 +184,8 @@ static enum url_state find_host(struct fetch *fetch, const char *text)
 
 static int refuse_user(const char *key, const char *secret, struct csn_error *err)
 {
-        return err_set(err, CSN_E_CONFIG, 0, "%s has a user name or a password in it; what is secret belongs into %s", key, secret);
+        return err_set(err, CSN_E_CONFIG, 0, "%s has a user name or a password in it; what is secret belongs into %s",
+                key, secret);
 }
 
 int fetch_check(const char *url, const char *key, const char *secret, struct csn_error *err)
@@ -189,7 +195,10 @@ int fetch_check(const char *url, const char *key, const char *secret, struct csn
         free(fetch.host);
         if (state == URL_WITH_USER)
                 return refuse_user(key, secret, err);
-        return state == URL_GOOD ? 0 : err_set(err, CSN_E_CONFIG, 0, "%s has to be http://HOST:PORT or https://HOST:PORT, with a path if you like", key);
+        return state == URL_GOOD
+                ? 0
+                : err_set(err, CSN_E_CONFIG, 0,
+                          "%s has to be http://HOST:PORT or https://HOST:PORT, with a path if you like", key);
 }
 
 /* ---- one request ---- */
@@ -207,7 +216,8 @@ static void fail(struct fetch *fetch, const char *why, CURLcode code)
         loop_timer(fetch->fetcher->loop, &fetch->late, 0);
 }
 
-int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, const char *key, const char *secret, struct csn_error *err)
+int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, const char *key, const char *secret,
+        struct csn_error *err)
 {
         fetch->fetcher = fetcher;
         fetch->late = (struct timer){ .fired = on_late, .owner = fetch };
@@ -215,7 +225,9 @@ int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, co
         if (state == URL_WITH_USER)
                 return refuse_user(key, secret, err);
         if (state != URL_GOOD)
-                return err_set(err, CSN_E_CONFIG, 0, "%s is \"%.200s\"; it has to be http://HOST:PORT or https://HOST:PORT, with a path if you like", key, url);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "%s is \"%.200s\"; it has to be http://HOST:PORT or https://HOST:PORT, with a path if you like",
+                        key, url);
         fetch->easy = curl_easy_init();
         if (!fetch->easy)
                 return err_set(err, CSN_E_SYSTEM, 0, "libcurl cannot be used");
@@ -242,7 +254,8 @@ static void send_now(struct fetch *fetch)
         fetch->fetcher->sending = fetch;
 }
 
-static void on_addresses(void *owner, const struct net_address *addresses, size_t n, const char *problem, bool timed_out)
+static void on_addresses(void *owner, const struct net_address *addresses, size_t n, const char *problem,
+        bool timed_out)
 {
         struct fetch *fetch = owner;
         struct buf text;

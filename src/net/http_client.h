@@ -43,7 +43,8 @@ void fetcher_close(struct fetcher *fetcher);
  * Prepare requests to a URL, http or https, without a user.  Errors: CSN_E_CONFIG, which names the setting `key` and
  * `secret`, the place where secrets belong; CSN_E_SYSTEM.
  */
-int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, const char *key, const char *secret, struct csn_error *err);
+int fetch_open(struct fetch *fetch, struct fetcher *fetcher, const char *url, const char *key, const char *secret,
+        struct csn_error *err);
 /*
  * Check a URL without preparing a request.  The URL may contain secrets: no error text has any.  `key` is the name of
  * the URL in error texts.  Errors: CSN_E_CONFIG.

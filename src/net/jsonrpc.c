@@ -41,7 +41,8 @@ static int read_call(struct rpc *rpc, struct csn_error *err)
         rpc->kind = rpc->id ? RPC_REQUEST : RPC_NOTIFICATION;
         rpc->method = json_string_value(method);
         rpc->params = json_object_get(rpc->json, "params");
-        if (!rpc->method || json_string_length(method) > RPC_METHOD_MAX || strlen(rpc->method) != json_string_length(method))
+        if (!rpc->method || json_string_length(method) > RPC_METHOD_MAX ||
+                strlen(rpc->method) != json_string_length(method))
                 return refuse(rpc, RPC_INVALID_REQUEST, err, "/method", "the method is a short text");
         if (rpc->params && !json_is_object(rpc->params))
                 return refuse(rpc, RPC_INVALID_REQUEST, err, "/params", "params are an object");
@@ -57,11 +58,14 @@ static int read_answer(struct rpc *rpc, struct csn_error *err)
         rpc->message = json_string_value(json_object_get(error, "message"));
         rpc->data = json_object_get(error, "data");
         if (!error == !rpc->result)
-                return refuse(rpc, RPC_INVALID_REQUEST, err, "", "a message has a method, a result or an error, and one of these only");
+                return refuse(rpc, RPC_INVALID_REQUEST, err, "",
+                        "a message has a method, a result or an error, and one of these only");
         if (rpc->result && (!rpc->id || !json_is_object(rpc->result)))
-                return refuse(rpc, RPC_INVALID_REQUEST, err, "/result", "a result is an object and has the id of its request");
+                return refuse(rpc, RPC_INVALID_REQUEST, err, "/result",
+                        "a result is an object and has the id of its request");
         if (error && (!json_is_integer(code) || !rpc->message))
-                return refuse(rpc, RPC_INVALID_REQUEST, err, "/error", "an error has a number as its code, and a message");
+                return refuse(rpc, RPC_INVALID_REQUEST, err, "/error",
+                        "an error has a number as its code, and a message");
         rpc->code = json_integer_value(code);
         return 0;
 }
@@ -82,7 +86,8 @@ int rpc_read(const char *text, size_t len, struct rpc *ret, struct csn_error *er
         if (!version || strcmp(version, "2.0") != 0)
                 return refuse(ret, RPC_INVALID_REQUEST, err, "/jsonrpc", "jsonrpc has to be \"2.0\"");
         if (id && !ret->id && !(json_is_null(id) && answer))
-                return refuse(ret, RPC_INVALID_REQUEST, err, "/id", "an id is an integer or a text of at most 200 bytes");
+                return refuse(ret, RPC_INVALID_REQUEST, err, "/id",
+                        "an id is an integer or a text of at most 200 bytes");
         return answer ? read_answer(ret, err) : read_call(ret, err);
 }
 

@@ -25,7 +25,10 @@ static bool parameter(const char *text, const char *wanted, char *ret, size_t si
                         return false;
                 bool quoted = *text == '"';
                 for (text += quoted; quoted ? *text && *text != '"' : is_token(*text); text++) {
-                        /* Browsers send "C:\x" without doubling it, and a quote as %22; curl puts a backslash before a quote. */
+                        /*
+                         * Browsers send "C:\x" without doubling it, and a quote as %22; curl puts a backslash before a
+                         * quote.
+                         */
                         if (quoted && *text == '\\' && (text[1] == '"' || text[1] == '\\'))
                                 text++;
                         if (found && n + 1 >= size)
@@ -52,9 +55,11 @@ int multipart_init(struct multipart *multipart, const char *type, struct csn_err
         buf_init(&multipart->buf, HELD_MAX);
         if (!type || strncasecmp(type, wanted, sizeof wanted - 1) != 0 || !strchr(" \t;", type[sizeof wanted - 1]) ||
             !parameter(type, "boundary", boundary, sizeof boundary) || !boundary[0])
-                return err_field(err, "", "Content-Type is \"%.100s\"; it has to be multipart/form-data with a boundary of at most %d characters",
-                                 type ? type : "", MULTIPART_BOUNDARY_MAX);
-        multipart->delimiter_len = (size_t)snprintf(multipart->delimiter, sizeof multipart->delimiter, "\r\n--%s", boundary);
+                return err_field(err, "",
+                        "Content-Type is \"%.100s\"; it has to be multipart/form-data with a boundary of at most %d characters",
+                        type ? type : "", MULTIPART_BOUNDARY_MAX);
+        multipart->delimiter_len =
+                (size_t)snprintf(multipart->delimiter, sizeof multipart->delimiter, "\r\n--%s", boundary);
         buf_add(&multipart->buf, "\r\n", 2);   /* the first one may be the first line */
         return 0;
 }

@@ -63,7 +63,8 @@ static bool take_field(struct sse *sse, const char *line, size_t len)
         return true;
 }
 
-int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(void *owner, const char *text, size_t len), void *owner, struct csn_error *err)
+int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(void *owner, const char *text, size_t len),
+        void *owner, struct csn_error *err)
 {
         const char *end = bytes + len;
         bool fits = true;
@@ -87,5 +88,7 @@ int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(voi
                 if (whole > 1 && !message(owner, sse->data.bytes, whole - 1))
                         return 0;
         }
-        return fits && buf_add(&sse->line, bytes, (size_t)(end - bytes)) ? 0 : err_set(err, CSN_E_INPUT, 0, "it sends a message that is too long");
+        return fits && buf_add(&sse->line, bytes, (size_t)(end - bytes))
+                ? 0
+                : err_set(err, CSN_E_INPUT, 0, "it sends a message that is too long");
 }

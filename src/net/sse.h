@@ -31,7 +31,7 @@ void sse_reset(struct sse *sse);
  * Parse the next bytes.  message() is called with the data of each event that has data; false stops the parsing.
  * Errors: CSN_E_INPUT (a line or a message is too long).
  */
-int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(void *owner, const char *text, size_t len), void *owner,
-             struct csn_error *err);
+int sse_take(struct sse *sse, const char *bytes, size_t len, bool (*message)(void *owner, const char *text, size_t len),
+        void *owner, struct csn_error *err);
 
 #endif

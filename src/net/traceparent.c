@@ -23,8 +23,9 @@ static bool is_valid(const char *text)
                 return false;
         if (len > TRACEPARENT_LEN && (memcmp(text, "00", 2) == 0 || text[TRACEPARENT_LEN] != '-'))
                 return false;
-        return text[TRACE_AT - 1] == '-' && text[PARENT_AT - 1] == '-' && text[FLAGS_AT - 1] == '-' && is_hex(text + TRACE_AT, TRACE_ID_MAX - 1, true) &&
-               is_hex(text + PARENT_AT, SPAN_ID_MAX - 1, true) && is_hex(text + FLAGS_AT, 2, false);
+        return text[TRACE_AT - 1] == '-' && text[PARENT_AT - 1] == '-' && text[FLAGS_AT - 1] == '-' &&
+                is_hex(text + TRACE_AT, TRACE_ID_MAX - 1, true) && is_hex(text + PARENT_AT, SPAN_ID_MAX - 1, true) &&
+                is_hex(text + FLAGS_AT, 2, false);
 }
 
 void trace_begin(struct trace *trace, const char *traceparent, bool sampled)

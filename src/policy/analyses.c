@@ -1,7 +1,8 @@
 /* The list of analyses: one row a language. */
 #include "policy/analyses.h"
 
-static const struct analysis *const analyses[] = { &analysis_python, &analysis_javascript, &analysis_typescript, &analysis_bash };
+static const struct analysis *const analyses[] = { &analysis_python, &analysis_javascript, &analysis_typescript,
+        &analysis_bash };
 
 const struct analysis *analysis_at(size_t n)
 {

@@ -111,7 +111,8 @@ static int start_worker(struct checker *checker, struct csn_error *err)
         /* The worker waits in read(2). */
         if (fcntl(theirs, F_SETFL, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "fcntl");
-        if ((checker->paths.start ? checker->paths.start(theirs, &pid, err) : fork_worker(theirs, &checker->paths, &pid, err)) < 0)
+        if ((checker->paths.start ? checker->paths.start(theirs, &pid, err)
+                                  : fork_worker(theirs, &checker->paths, &pid, err)) < 0)
                 return -err->code;
         checker->pid = pid;
         checker->watch = (struct watch){ .fd = take_fd(&ours), .ready = socket_ready, .owner = checker };
@@ -162,11 +163,13 @@ static uint64_t worked_us(const struct checker *checker)
 static void look_at_worker(struct checker *checker)
 {
         uint64_t work = worked_us(checker), most = CHECK_TIME_MS * 1000ULL + checker->work_us;
-        uint64_t wall = clock_us() - checker->sent_us, wall_most = 1000 * (checker->paths.wall_ms ? checker->paths.wall_ms : CHECK_WALL_MS);
+        uint64_t wall = clock_us() - checker->sent_us,
+                 wall_most = 1000 * (checker->paths.wall_ms ? checker->paths.wall_ms : CHECK_WALL_MS);
         if (work >= most || wall >= wall_most)
                 worker_lost(checker, "it took too long");
         else
-                loop_timer(checker->loop, &checker->deadline, most - work < wall_most - wall ? most - work : wall_most - wall);
+                loop_timer(checker->loop, &checker->deadline,
+                        most - work < wall_most - wall ? most - work : wall_most - wall);
 }
 
 static void too_late(struct timer *timer)
@@ -203,7 +206,7 @@ static bool write_more(struct checker *checker)
         while (checker->written < all) {
                 size_t done = checker->written < checker->out.len ? checker->written : checker->out.len;
                 const struct iovec parts[] = { { checker->out.bytes + done, checker->out.len - done },
-                                               { code->bytes + (checker->written - done), code->len - (checker->written - done) } };
+                        { code->bytes + (checker->written - done), code->len - (checker->written - done) } };
                 const struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = 2 };
                 ssize_t n = sendmsg(checker->watch.fd, &message, MSG_NOSIGNAL);
                 if (n < 0 && errno == EINTR)
@@ -283,7 +286,8 @@ static bool take_answer(struct checker *checker, bool *ret_wrong)
                 return false;
         struct check *check = checker->first;
         *ret_wrong = checker->in.len != sizeof len + len ||
-                     model_decode_text(&object_check_result, checker->in.bytes + sizeof len, len, &check->arena, &check->result, &err) < 0;
+                model_decode_text(&object_check_result, checker->in.bytes + sizeof len, len, &check->arena,
+                        &check->result, &err) < 0;
         if (*ret_wrong)
                 return false;
         check->doubtful = doubtful;
@@ -335,8 +339,11 @@ static void tell_refused(struct timer *timer)
 void checker_open(struct loop *loop, const struct checker_paths *paths, struct checker **ret)
 {
         struct checker *checker = mem_alloc(sizeof *checker);
-        *checker = (struct checker){ .loop = loop, .paths = *paths, .watch = { .fd = -1 }, .deadline = { .fired = too_late, .owner = checker },
-                                     .refused = { .fired = tell_refused, .owner = checker } };
+        *checker = (struct checker){ .loop = loop,
+                .paths = *paths,
+                .watch = { .fd = -1 },
+                .deadline = { .fired = too_late, .owner = checker },
+                .refused = { .fired = tell_refused, .owner = checker } };
         buf_init(&checker->out, 8 * MIB);
         buf_init(&checker->in, RESULT_MAX + sizeof(uint32_t) + 1);
         *ret = checker;

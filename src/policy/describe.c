@@ -30,8 +30,8 @@ static json_t *finds_of(const struct rule *rule)
 static json_t *describe_rule(const struct rule *rule)
 {
         json_t *json = json_pack("{s:s, s:s, s:I, s:b, s:s}", "id", rule->id, "severity",
-                                 rule->severity < 0 ? "OFF" : choices_severity.values[rule->severity].text, "score", (json_int_t)rule->score,
-                                 "inherited", rule->line == 0, "message", rule->message);
+                rule->severity < 0 ? "OFF" : choices_severity.values[rule->severity].text, "score",
+                (json_int_t)rule->score, "inherited", rule->line == 0, "message", rule->message);
         if (rule->advice)
                 json_object_set_new(json, "advice", json_string(rule->advice));
         if (rule->languages) {
@@ -57,8 +57,8 @@ const char *policies_name(const struct policies *policies, size_t n)
 json_t *policy_describe(const struct policy *policy)
 {
         json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I}", "name", policy->name, "description",
-                                 policy->description ? policy->description : "", "file", policy->file, "block_at",
-                                 choices_severity.values[policy->block_at].text, "block_score", (json_int_t)policy->block_score);
+                policy->description ? policy->description : "", "file", policy->file, "block_at",
+                choices_severity.values[policy->block_at].text, "block_score", (json_int_t)policy->block_score);
         json_t *extends = json_array(), *rules = json_array();
         for (const struct policy *p = policy->extends; p; p = p->extends)
                 json_array_append_new(extends, json_string(p->name));

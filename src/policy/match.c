@@ -54,8 +54,10 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
         if (import && module_len && patterns_cover(match->policy->allow, fact->module, module_len, true))
                 return true;
         for (size_t i = 0; import && i < match->request->allow_imports_n; i++) {
-                const struct pattern one = { .text = match->request->allow_imports[i], .len = strlen(match->request->allow_imports[i]) };
-                if (patterns_cover(&one, fact->name, fact->len, true) || (module_len && patterns_cover(&one, fact->module, module_len, true)))
+                const struct pattern one = { .text = match->request->allow_imports[i],
+                        .len = strlen(match->request->allow_imports[i]) };
+                if (patterns_cover(&one, fact->name, fact->len, true) ||
+                        (module_len && patterns_cover(&one, fact->module, module_len, true)))
                         return true;
         }
         return false;
@@ -64,8 +66,9 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
 static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
 {
         const struct rule *rule = &match->policy->rules[pattern->rule];
-        if (rule->severity < 0 || !speaks(rule, language_of(match, fact)) || (!rule->always && is_allowed(match, fact)) ||
-            patterns_cover(rule->excepts, fact->name, fact->len, false))
+        if (rule->severity < 0 || !speaks(rule, language_of(match, fact)) ||
+                (!rule->always && is_allowed(match, fact)) ||
+                patterns_cover(rule->excepts, fact->name, fact->len, false))
                 return;
         for (size_t i = 0; i < match->n; i++) {
                 const struct hit *other = &match->hits[i];
@@ -97,7 +100,8 @@ static bool is_denied(const struct match *match, const struct fact *fact)
                                 continue;
                         bool inside = p->len > len && memcmp(p->text, name, len) == 0 && p->text[len] == '.';
                         bool equal = p->len == len && memcmp(p->text, name, len) == 0;
-                        bool above = p->kind == FACT_IMPORT && p->len && p->len < len && memcmp(p->text, name, p->len) == 0 && name[p->len] == '.';
+                        bool above = p->kind == FACT_IMPORT && p->len && p->len < len &&
+                                memcmp(p->text, name, p->len) == 0 && name[p->len] == '.';
                         if (inside || equal || above)
                                 return true;
                 }
@@ -144,7 +148,8 @@ static void match_fact(struct match *match, const struct fact *fact)
                         hit(match, p, fact);
         }
         if (fact->kind == FACT_DYNAMIC && is_denied(match, fact))
-                for (const struct pattern *p = policy_lookup(match->policy, FACT_DYNAMIC, "denied", 6); p; p = p->next_equal)
+                for (const struct pattern *p = policy_lookup(match->policy, FACT_DYNAMIC, "denied", 6); p;
+                        p = p->next_equal)
                         if (pattern_is(p, FACT_DYNAMIC, "denied", 6))
                                 hit(match, p, fact);
 }
@@ -176,9 +181,13 @@ static char *message_of(const struct match *match, const struct hit *hit, const 
         buf_init(&buf, 4 * KIB);
         snprintf(number, sizeof number, "%" PRIu64, hit->fact->number);
         const char *name = name_of(match, hit->fact);
-        const struct { const char *word, *text; } words[] = {
-                { "{name}", name },             { "{last}", last_part(name) },  { "{module}", module_of(match, hit->fact) },
-                { "{pattern}", hit->pattern },  { "{number}", number },
+        const struct { const char *word, *text;
+        } words[] = {
+                { "{name}", name },
+                { "{last}", last_part(name) },
+                { "{module}", module_of(match, hit->fact) },
+                { "{pattern}", hit->pattern },
+                { "{number}", number },
                 { "{from}", hit->fact->module ? "from " : "" },
         };
         for (const char *c = template; *c;) {
@@ -213,7 +222,8 @@ static struct place place_of(const struct match *match, struct place from, uint3
         if (at < from.at)
                 from = (struct place){ 0, 1, 1, 0 };
         at = at < match->len ? at : (uint32_t)match->len;
-        for (const char *feed; from.at < at && (feed = memchr(match->text + from.at, '\n', at - from.at)); from.line++) {
+        for (const char *feed; from.at < at && (feed = memchr(match->text + from.at, '\n', at - from.at));
+                from.line++) {
                 from.at = from.line_start = (uint32_t)(feed + 1 - match->text);
                 from.column = 1;
         }
@@ -402,7 +412,8 @@ static bool has_no_rule(const struct match *match)
 
 static void decide(const struct match *match, struct check_result *ret)
 {
-        bool denied = match->refused_more, by_score = match->policy->block_score && ret->score >= match->policy->block_score;
+        bool denied = match->refused_more,
+             by_score = match->policy->block_score && ret->score >= match->policy->block_score;
         for (size_t i = 0; i < match->n; i++)
                 denied = denied || match->hits[i].rule->severity >= match->block_at;
         SET(ret, check_result, verdict, denied || by_score ? verdict_DENY : verdict_ALLOW);
@@ -467,11 +478,12 @@ static bool check_with(struct match *match, const struct analysis *analysis, str
         return facts.doubtful;
 }
 
-void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
-                  bool *ret_doubtful)
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena,
+        struct check_result *ret, bool *ret_doubtful)
 {
         struct csn_error err = { 0 };
-        const struct analysis *analysis = HAS(request, check_request, language) ? analysis_find(request->language) : NULL;
+        const struct analysis *analysis =
+                HAS(request, check_request, language) ? analysis_find(request->language) : NULL;
         struct match match = { .request = request, .language = request->language, .arena = arena };
         if (ret_doubtful)
                 *ret_doubtful = false;
@@ -481,7 +493,8 @@ void policy_check(const struct policies *policies, const struct check_request *r
                 return;
         }
         if (!analysis) {
-                err_field(&err, "/language", "programs in \"%.40s\" cannot be checked", request->language ? request->language : "");
+                err_field(&err, "/language", "programs in \"%.40s\" cannot be checked",
+                        request->language ? request->language : "");
                 err.code = CSN_E_LANGUAGE;
                 policy_refuse(request, &err, arena, ret);
                 return;

@@ -1,4 +1,7 @@
-/* Which package brings a module: what `caisson check --imports` prints.  Languages differ in data and in how names are cut. */
+/*
+ * Which package brings a module: what `caisson check --imports` prints.  Languages differ in data and in how names are
+ * cut.
+ */
 #include "policy/policy.h"
 
 struct package {
@@ -35,13 +38,15 @@ static bool is_one_of(const char *const *list, size_t n, const char *name, size_
 static const char *python_package(const char *module, struct arena *arena)
 {
         size_t top = strcspn(module, ".");
-        if (!top || is_one_of(python_modules, ARRAY_LEN(python_modules), module, top) || strcmp(module, "__main__") == 0)
+        if (!top || is_one_of(python_modules, ARRAY_LEN(python_modules), module, top) ||
+                strcmp(module, "__main__") == 0)
                 return NULL;
         for (size_t len = strlen(module); len >= top; len--) {
                 if (module[len] && module[len] != '.')
                         continue;
                 for (size_t i = 0; i < ARRAY_LEN(python_packages); i++)
-                        if (strlen(python_packages[i].module) == len && memcmp(python_packages[i].module, module, len) == 0)
+                        if (strlen(python_packages[i].module) == len &&
+                                memcmp(python_packages[i].module, module, len) == 0)
                                 return python_packages[i].name;
         }
         return arena_copy(arena, module, top);
@@ -64,8 +69,13 @@ static const char *node_package(const char *module, struct arena *arena)
 
 const char *package_of(const char *language, const char *module, struct arena *arena)
 {
-        static const struct { const char *language; const char *(*find)(const char *module, struct arena *arena); } all[] = {
-                { "python", python_package }, { "javascript", node_package }, { "typescript", node_package },
+        static const struct {
+                const char *language;
+                const char *(*find)(const char *module, struct arena *arena);
+        } all[] = {
+                { "python", python_package },
+                { "javascript", node_package },
+                { "typescript", node_package },
         };
         for (size_t i = 0; i < ARRAY_LEN(all); i++)
                 if (strcmp(all[i].language, language) == 0)

@@ -74,15 +74,16 @@ const char *package_of(const char *language, const char *module, struct arena *a
  *
  * *ret_doubtful, which may be NULL: only the interpreter can tell whether the program has a syntax error.
  */
-void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena, struct check_result *ret,
-                  bool *ret_doubtful);
+void policy_check(const struct policies *policies, const struct check_request *request, struct arena *arena,
+        struct check_result *ret, bool *ret_doubtful);
 
 /* ---- results (results.c) ---- */
 
 /* Set the fields that a result repeats from its request.  Everything in *ret lives in the arena. */
 void policy_result(const struct check_request *request, struct arena *arena, struct check_result *ret);
 /* Set a result for a program that was not analysed: denied, with this error. */
-void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena, struct check_result *ret);
+void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena,
+        struct check_result *ret);
 
 /*
  * The error of a result without a verdict on the program (a wrong request, or no worker): fills *ret and returns

@@ -13,7 +13,8 @@ void policy_result(const struct check_request *request, struct arena *arena, str
                 SET(ret, check_result, language, arena_text(arena, "%s", request->language));
 }
 
-void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena, struct check_result *ret)
+void policy_refuse(const struct check_request *request, const struct csn_error *err, struct arena *arena,
+        struct check_result *ret)
 {
         policy_result(request, arena, ret);
         SET(ret, check_result, verdict, verdict_DENY);

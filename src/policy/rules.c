@@ -52,14 +52,16 @@ static int read_severity(const struct loading *load, const struct yaml_node *nod
                         *ret = (int)i;
                         return 0;
                 }
-        return wrong(load, node->line, "%s is LOW, MEDIUM, HIGH%s", node->key, or_off ? ", CRITICAL or OFF" : " or CRITICAL");
+        return wrong(load, node->line, "%s is LOW, MEDIUM, HIGH%s", node->key,
+                or_off ? ", CRITICAL or OFF" : " or CRITICAL");
 }
 
 static int read_number(const struct loading *load, const struct yaml_node *node, uint64_t *ret)
 {
         char *end = NULL;
         errno = 0;
-        unsigned long long number = node->value && isdigit((unsigned char)node->value[0]) ? strtoull(node->value, &end, 10) : 0;
+        unsigned long long number =
+                node->value && isdigit((unsigned char)node->value[0]) ? strtoull(node->value, &end, 10) : 0;
         if (!end || *end || errno)
                 return wrong(load, node->line, "%s has to be a number", node->key);
         *ret = number;
@@ -77,7 +79,8 @@ static int read_text(const struct loading *load, const struct yaml_node *node, c
 /* ---- patterns ---- */
 
 /* NULL: it is none, and the error says so. */
-static struct pattern *read_pattern(const struct loading *load, const struct yaml_node *item, enum fact_kind kind, size_t rule)
+static struct pattern *read_pattern(const struct loading *load, const struct yaml_node *item, enum fact_kind kind,
+        size_t rule)
 {
         struct pattern *pattern = arena_alloc(&load->policies->arena, sizeof *pattern);
         if (!item->value)
@@ -89,18 +92,22 @@ static struct pattern *read_pattern(const struct loading *load, const struct yam
                 if (rc)
                         regerror(rc, &pattern->regex, why, sizeof why);
                 if (rc)
-                        return wrong(load, item->line, "\"%.60s\" is no regular expression: %s", item->value, why), NULL;
+                        return wrong(load, item->line, "\"%.60s\" is no regular expression: %s", item->value, why),
+                               NULL;
         } else {
                 const char *star = strchr(item->value, '*');
                 if (!pattern->len || (star && star[1]) || strpbrk(item->value, " \t"))
-                        return wrong(load, item->line, "\"%.60s\" is no name; a * may stand at the end only", item->value), NULL;
+                        return wrong(load, item->line, "\"%.60s\" is no name; a * may stand at the end only",
+                                       item->value),
+                               NULL;
                 pattern->prefix = star != NULL;
                 pattern->len -= pattern->prefix;
         }
         return pattern;
 }
 
-static int read_patterns(const struct loading *load, const struct yaml_node *list, enum fact_kind kind, size_t rule, struct pattern **ret)
+static int read_patterns(const struct loading *load, const struct yaml_node *list, enum fact_kind kind, size_t rule,
+        struct pattern **ret)
 {
         struct pattern **tail = ret;
         while (*tail)
@@ -117,7 +124,8 @@ static int read_patterns(const struct loading *load, const struct yaml_node *lis
         return 0;
 }
 
-static int read_fact(const struct loading *load, const struct yaml_node *node, enum fact_kind kind, size_t rule, struct pattern **ret)
+static int read_fact(const struct loading *load, const struct yaml_node *node, enum fact_kind kind, size_t rule,
+        struct pattern **ret)
 {
         struct pattern *pattern;
         if (fact_infos[kind].how != ABOVE && fact_infos[kind].how != ANY)
@@ -154,7 +162,8 @@ static int read_languages(const struct loading *load, const struct yaml_node *no
         n = 0;
         for (const struct yaml_node *item = node->children; item; item = item->next) {
                 if (!item->value || !is_language(item->value))
-                        return wrong(load, item->line, "languages is a list of python, javascript, typescript and bash");
+                        return wrong(load, item->line,
+                                "languages is a list of python, javascript, typescript and bash");
                 languages[n++] = item->value;
         }
         if (!n)
@@ -164,7 +173,8 @@ static int read_languages(const struct loading *load, const struct yaml_node *no
 }
 
 /* A key of a rule that is the name of a fact begins that list anew: a rule that is changed says what it has now. */
-static int read_rule_key(const struct loading *load, const struct yaml_node *node, size_t number, struct rule *rule, uint64_t *begun)
+static int read_rule_key(const struct loading *load, const struct yaml_node *node, size_t number, struct rule *rule,
+        uint64_t *begun)
 {
         const char *key = node->key;
         const struct { const char *key; const char **into; } texts[] = {
@@ -184,7 +194,9 @@ static int read_rule_key(const struct loading *load, const struct yaml_node *nod
         if (strcmp(key, "except") == 0)
                 return read_patterns(load, node, FACT_REFERENCE, number, &rule->excepts);
         if (strcmp(key, "always") == 0)
-                return model_parse_bool(node->value ? node->value : "", &rule->always) ? 0 : wrong(load, node->line, "always: say true or false");
+                return model_parse_bool(node->value ? node->value : "", &rule->always)
+                        ? 0
+                        : wrong(load, node->line, "always: say true or false");
         for (unsigned kind = 0; kind < FACT_KINDS; kind++)
                 if (strcmp(fact_infos[kind].word, key) == 0) {
                         if (!*begun)
@@ -249,7 +261,8 @@ static int read_rule(const struct loading *load, const struct yaml_node *node)
         if (rule->severity == -2)
                 return wrong(load, node->line, "rule %.60s needs a severity", rule->id);
         if (!rule->message || !rule->patterns)
-                return wrong(load, node->line, "rule %.60s needs %s", rule->id, rule->message ? "something that it looks for" : "a message");
+                return wrong(load, node->line, "rule %.60s needs %s", rule->id,
+                        rule->message ? "something that it looks for" : "a message");
         return 0;
 }
 
@@ -273,8 +286,13 @@ static int read_deny(const struct loading *load, const struct yaml_node *list)
         if (!rule)
                 return wrong(load, list->line, "more than %d rules", RULES_MAX);
         size_t number = (size_t)(rule - policy->rules);
-        *rule = (struct rule){ .id = "denied", .severity = severity_CRITICAL, .score = 10, .message = "{name} is denied", .always = true,
-                               .patterns = rule->patterns, .line = list->line };
+        *rule = (struct rule){ .id = "denied",
+                .severity = severity_CRITICAL,
+                .score = 10,
+                .message = "{name} is denied",
+                .always = true,
+                .patterns = rule->patterns,
+                .line = list->line };
         if (read_patterns(load, list, FACT_IMPORT, number, &rule->patterns) < 0)
                 return -CSN_E_CONFIG;
         return read_patterns(load, list, FACT_REFERENCE, number, &rule->patterns);
@@ -289,11 +307,15 @@ static int read_sentences(const struct loading *load, const struct yaml_node *li
         policy->sentences = arena_alloc(&load->policies->arena, (n + 1) * sizeof *policy->sentences);
         policy->sentences_n = 0;
         for (const struct yaml_node *node = list->children; node; node = node->next) {
-                const struct yaml_node *when = entry(node, "when"), *text = entry(node, "text"), *join = entry(node, "join");
+                const struct yaml_node *when = entry(node, "when"), *text = entry(node, "text"),
+                                       *join = entry(node, "join");
                 if (!when || !when->value || !text || !text->value)
                         return wrong(load, node->line, "a sentence has when and text, and join if wanted");
                 policy->sentences[policy->sentences_n++] = (struct sentence){
-                        .when = when->value, .text = text->value, .join = join && join->value ? join->value : "; ", .line = node->line,
+                        .when = when->value,
+                        .text = text->value,
+                        .join = join && join->value ? join->value : "; ",
+                        .line = node->line,
                 };
         }
         return 0;
@@ -308,8 +330,9 @@ static int check_sentences(const struct loading *load)
                 for (size_t k = 0; k < ARRAY_LEN(words); k++)
                         known = known || strcmp(words[k], sentence->when) == 0;
                 if (!known)
-                        return wrong(load, sentence->line, "when: \"%.60s\" is no rule, and none of clean, critical, refused, score and found",
-                                     sentence->when);
+                        return wrong(load, sentence->line,
+                                "when: \"%.60s\" is no rule, and none of clean, critical, refused, score and found",
+                                sentence->when);
         }
         return 0;
 }
@@ -330,7 +353,8 @@ static int extend(struct loading *load, const struct yaml_node *node, unsigned d
 {
         struct policy *policy = load->policy, *parent = node->value ? find(load->policies, node->value) : NULL;
         if (!parent)
-                return wrong(load, node->line, "there is no policy %.60s to extend", node->value ? node->value : "\"\"");
+                return wrong(load, node->line, "there is no policy %.60s to extend",
+                        node->value ? node->value : "\"\"");
         if (parent->loading || depth > EXTENDS_MAX)
                 return wrong(load, node->line, "%.60s extends this policy in turn", parent->name);
         if (make_ready(load, parent, depth + 1) < 0)
@@ -359,7 +383,9 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
         if (strcmp(node->key, "policy") == 0) {
                 if (read_text(load, node, &text) < 0 || !text)
                         return -CSN_E_CONFIG;
-                return strcmp(text, policy->name) == 0 ? 0 : wrong(load, node->line, "the policy of this file has to be called %s", policy->name);
+                return strcmp(text, policy->name) == 0
+                        ? 0
+                        : wrong(load, node->line, "the policy of this file has to be called %s", policy->name);
         }
         if (strcmp(node->key, "extends") == 0 || strcmp(node->key, "languages") == 0)
                 return 0;              /* the others need them, and they were read before */
@@ -377,8 +403,10 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
                 return read_patterns(load, node, FACT_IMPORT, 0, &policy->allow);
         if (strcmp(node->key, "deny") == 0)
                 return read_deny(load, node);
-        return wrong(load, node->line, "a policy has no \"%.40s\"; it has policy, description, extends, languages, block_at, block_score, allow, "
-                                       "deny, sentences and rules", node->key);
+        return wrong(load, node->line,
+                "a policy has no \"%.40s\"; it has policy, description, extends, languages, block_at, block_score, allow, "
+                "deny, sentences and rules",
+                node->key);
 }
 
 static size_t place_of(const struct policy *policy, enum fact_kind kind, const char *text, size_t len)
@@ -419,7 +447,8 @@ static ssize_t read_policy(const char *file, char *text, struct csn_error *err)
 {
         struct stat st;
         if (stat(file, &st) == 0 && !S_ISREG(st.st_mode))
-                return err_set(err, CSN_E_CONFIG, 0, "%s is no regular file, which a policy has to be; remove it, or give it another ending", file);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "%s is no regular file, which a policy has to be; remove it, or give it another ending", file);
         ssize_t len = io_read_file(AT_FDCWD, file, text, FILE_MAX);
         return len < 0 ? err_set(err, CSN_E_CONFIG, errno, "read %s", file) : len;
 }
@@ -450,7 +479,8 @@ static int make_ready(struct loading *load, struct policy *policy, unsigned dept
         if (check_sentences(load) < 0)
                 return -CSN_E_CONFIG;
         if (!extends && !entry(&root, "rules") && !entry(&root, "allow") && !entry(&root, "deny"))
-                return wrong(load, 1, "this decides nothing: a policy needs rules, extends, deny or allow; \"rules: []\" is one that looks for nothing");
+                return wrong(load, 1,
+                        "this decides nothing: a policy needs rules, extends, deny or allow; \"rules: []\" is one that looks for nothing");
         index_patterns(load, policy);
         policy->ready = true;
         policy->loading = false;
@@ -546,7 +576,8 @@ const struct pattern *policy_lookup(const struct policy *policy, enum fact_kind 
 
 bool pattern_is(const struct pattern *pattern, enum fact_kind kind, const char *text, size_t len)
 {
-        return pattern->kind == kind && pattern->len == len && !pattern->prefix && memcmp(pattern->text, text, len) == 0;
+        return pattern->kind == kind && pattern->len == len && !pattern->prefix &&
+                memcmp(pattern->text, text, len) == 0;
 }
 
 bool patterns_cover(const struct pattern *list, const char *text, size_t len, bool below)

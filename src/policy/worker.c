@@ -45,11 +45,29 @@ static const struct sock_filter filter[] = {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        ALLOW(read), ALLOW(write), ALLOW(brk), ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(exit_group), ALLOW(exit),
-        ALLOW(clock_gettime), ALLOW(futex), ALLOW(rt_sigreturn), ALLOW(rt_sigprocmask), ALLOW(getrandom), ALLOW(gettid), ALLOW(getpid),
-        /* No tgkill, although abort(3) uses it: it would reach every process of the user.  abort dies of this filter as well. */
+        ALLOW(read),
+        ALLOW(write),
+        ALLOW(brk),
+        ALLOW(mmap),
+        ALLOW(munmap),
+        ALLOW(mremap),
+        ALLOW(madvise),
+        ALLOW(exit_group),
+        ALLOW(exit),
+        ALLOW(clock_gettime),
+        ALLOW(futex),
+        ALLOW(rt_sigreturn),
+        ALLOW(rt_sigprocmask),
+        ALLOW(getrandom),
+        ALLOW(gettid),
+        ALLOW(getpid),
+        /*
+         * No tgkill, although abort(3) uses it: it would reach every process of the user.  abort dies of this filter as
+         * well.
+         */
         /* qsort(3) asks how much memory there is, and takes no for an answer. */
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 #endif
@@ -64,16 +82,19 @@ static int limit(int resource, rlim_t most)
 static int confine(const struct worker_user *user)
 {
 #ifndef SANITIZED
-        const struct sock_fprog program = { .len = ARRAY_LEN(filter), .filter = (struct sock_filter *)(uintptr_t)filter };
+        const struct sock_fprog program = { .len = ARRAY_LEN(filter),
+                .filter = (struct sock_filter *)(uintptr_t)filter };
 #endif
         if (syscall(SYS_close_range, WORKER_SOCKET_FD + 1, ~0U, 0) < 0)
                 for (int fd = WORKER_SOCKET_FD + 1; fd < 1024; fd++)   /* before Linux 5.9 */
                         close(fd);
         if (user->uid != (uid_t)-1 && geteuid() == 0 &&
-            (setgroups(0, NULL) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 || setresuid(user->uid, user->uid, user->uid) < 0))
+                (setgroups(0, NULL) < 0 || setresgid(user->gid, user->gid, user->gid) < 0 ||
+                        setresuid(user->uid, user->uid, user->uid) < 0))
                 return -1;
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || limit(RLIMIT_CORE, 0) < 0 ||
-            limit(RLIMIT_FSIZE, 0) < 0 || limit(RLIMIT_NPROC, 0) < 0 || limit(RLIMIT_MEMLOCK, 0) < 0)
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+                limit(RLIMIT_CORE, 0) < 0 || limit(RLIMIT_FSIZE, 0) < 0 || limit(RLIMIT_NPROC, 0) < 0 ||
+                limit(RLIMIT_MEMLOCK, 0) < 0)
                 return -1;
 #ifndef SANITIZED
         /* The caller's terminal or log is nothing for foreign text either. */
@@ -118,7 +139,8 @@ static bool answer(const struct check_result *result, bool doubtful)
         bool good = buf_add(&buf, &len, sizeof len) && json_dump_callback(json, add_part, &buf, JSON_COMPACT) == 0;
         json_decref(json);
         if (good) {
-                len = (uint32_t)(buf.len - sizeof len) | (tree_is_worn() ? WORKER_LAST : 0) | (doubtful ? WORKER_DOUBTFUL : 0);
+                len = (uint32_t)(buf.len - sizeof len) | (tree_is_worn() ? WORKER_LAST : 0) |
+                        (doubtful ? WORKER_DOUBTFUL : 0);
                 memcpy(buf.bytes, &len, sizeof len);
                 good = io_write_all(WORKER_SOCKET_FD, buf.bytes, buf.len) == 0;
         }

@@ -1,6 +1,7 @@
 /*
  * The order of the isolation steps (docs/design/isolation.md, Order of steps): namespaces, mounts, privileges,
- * Landlock, and the system call filter last.  rlimits apply to the program only and follow in inner_init.c, before its exec.
+ * Landlock, and the system call filter last.  rlimits apply to the program only and follow in inner_init.c, before its
+ * exec.
  *
  * Isolation shared by the sandbox comes first.  Per-process steps wait for the decision about process 1: an
  * ancestor of programs gives up the same rights as a program; a process 1 with no other duty than to reap gives

@@ -1,7 +1,7 @@
 /*
  * The hierarchies of cgroups of this host: v2 (Documentation/admin-guide/cgroup-v2.rst), v1 (admin-guide/cgroup-v1), or
- * both, and the folder of this supervisor in them.  The supervisor holds a flock(2) on the folder.  A folder without a lock
- * belongs to a dead supervisor; the next supervisor removes it.
+ * both, and the folder of this supervisor in them.  The supervisor holds a flock(2) on the folder.  A folder without a
+ * lock belongs to a dead supervisor; the next supervisor removes it.
  */
 #include "sandbox/cgroup.h"
 
@@ -53,7 +53,8 @@ static void own_path(const char *cgroups, const char *controller, const char *mo
 {
         for (const char *line = cgroups; *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : "") {
                 char list[128] = "", path[PATH_MAX] = "";
-                if (sscanf(line, "%*d::%4095[^\n]", path) != 1 && sscanf(line, "%*d:%127[^:]:%4095[^\n]", list, path) != 2)
+                if (sscanf(line, "%*d::%4095[^\n]", path) != 1 &&
+                        sscanf(line, "%*d:%127[^:]:%4095[^\n]", list, path) != 2)
                         continue;
                 if (controller ? !has_word(list, controller) : list[0] != 0)
                         continue;
@@ -61,7 +62,8 @@ static void own_path(const char *cgroups, const char *controller, const char *mo
                 size_t root = strlen(mount_root);
                 if (strcmp(mount_root, "/") != 0)
                         below = strncmp(path, mount_root, root) == 0 ? path + root : "/";
-                int len = snprintf(ret->path, sizeof ret->path, "%s%s", mount_point, strcmp(below, "/") == 0 ? "" : below);
+                int len = snprintf(ret->path, sizeof ret->path, "%s%s", mount_point,
+                        strcmp(below, "/") == 0 ? "" : below);
                 if (len < 0 || (size_t)len >= sizeof ret->path)
                         ret->path[0] = 0;
                 ret->mount_len = strlen(mount_point);
@@ -329,8 +331,10 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);
-                return err_set(err, CSN_E_CONFIG, 0, "engine.cgroup_parent is \"%s\"; give a path below the root of the "
-                                                     "hierarchy, without a leading / and without ..", parent);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "engine.cgroup_parent is \"%s\"; give a path below the root of the "
+                        "hierarchy, without a leading / and without ..",
+                        parent);
         }
         find_places(places);
         if (places->v2.path[0])
@@ -340,8 +344,10 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
         free(places);
         if (parent[0] && base->mode == WIRE_CGROUP_NONE) {
                 cgroup_close(base);
-                return err_set(err, CSN_E_CONFIG, 0, "engine.cgroup_parent is \"%s\", and no controller can be used there: make "
-                                                     "the cgroup, delegate it to this user and enable memory, cpu and pids", parent);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "engine.cgroup_parent is \"%s\", and no controller can be used there: make "
+                        "the cgroup, delegate it to this user and enable memory, cpu and pids",
+                        parent);
         }
         *ret = base;
         return 0;

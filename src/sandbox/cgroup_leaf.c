@@ -141,8 +141,8 @@ static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn
 #define CPU_WEIGHT_USUAL 100
 
 /* A reused leaf may have another weight.  Most leaves have the usual weight, and need no write. */
-static int set_times(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, int dir, const char *file, uint64_t usual,
-                     struct csn_error *err)
+static int set_times(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, int dir, const char *file,
+        uint64_t usual, struct csn_error *err)
 {
         if (limits->cpu_times == leaf->limits.cpu_times)
                 return 0;
@@ -154,15 +154,18 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         int dir = leaf->dir[MEMORY];
         unsigned on = leaf->base->controllers;
         if (on & WIRE_CTL_MEMORY &&
-            (set_number(dir, "memory.max", limits->memory_bytes, err) < 0 ||
-             set_if_there(dir, "memory.swap.max", 0, err) < 0 || set_number(dir, "memory.oom.group", !leaf->persistent, err) < 0))
+                (set_number(dir, "memory.max", limits->memory_bytes, err) < 0 ||
+                        set_if_there(dir, "memory.swap.max", 0, err) < 0 ||
+                        set_number(dir, "memory.oom.group", !leaf->persistent, err) < 0))
                 return -err->code;
         if (on & WIRE_CTL_PIDS && set_number(dir, "pids.max", limits->pids, err) < 0)
                 return -err->code;
         if (on & WIRE_CTL_CPU) {
                 char text[64];
-                snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, limits->cpu_milli * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
-                if (set_times(leaf, limits, dir, "cpu.weight", CPU_WEIGHT_USUAL, err) < 0 || set(dir, "cpu.max", text, err) < 0)
+                snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, limits->cpu_milli * CPU_PERIOD_US / 1000,
+                        CPU_PERIOD_US);
+                if (set_times(leaf, limits, dir, "cpu.weight", CPU_WEIGHT_USUAL, err) < 0 ||
+                        set(dir, "cpu.max", text, err) < 0)
                         return -err->code;
         }
         return 0;
@@ -324,7 +327,9 @@ int cgroup_leaf_procs_fds(const struct cgroup_leaf *leaf, int procs_fds[CGROUP_P
         for (int i = 0; i < HIERARCHIES; i++) {
                 if (leaf->dir[i] < 0)
                         continue;
-                procs_fds[n] = leaf->procs_fds[i] >= 0 ? leaf->procs_fds[i] : openat(leaf->dir[i], procs_file_of(leaf), O_WRONLY | O_CLOEXEC);
+                procs_fds[n] = leaf->procs_fds[i] >= 0
+                        ? leaf->procs_fds[i]
+                        : openat(leaf->dir[i], procs_file_of(leaf), O_WRONLY | O_CLOEXEC);
                 if (procs_fds[n] < 0) {
                         err_set(err, CSN_E_SYSTEM, errno, "open %s of the cgroup %s", procs_file_of(leaf), leaf->name);
                         cgroup_leaf_procs_fds_done(leaf, procs_fds, n);
@@ -441,8 +446,9 @@ int cgroup_leaf_freeze(const struct cgroup_leaf *leaf, bool on, struct csn_error
 {
         int dir = freezer_of(leaf);
         if (dir < 0)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "this host gives us no freezer, so nothing can be paused: on cgroup v2 run as root or in "
-                                                          "a delegated cgroup, on version 1 mount the freezer hierarchy");
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "this host gives us no freezer, so nothing can be paused: on cgroup v2 run as root or in "
+                        "a delegated cgroup, on version 1 mount the freezer hierarchy");
         return leaf->base->mode == WIRE_CGROUP_V2 ? set(dir, "cgroup.freeze", on ? "1" : "0", err)
                                                   : set(dir, "freezer.state", on ? "FROZEN" : "THAWED", err);
 }
@@ -462,12 +468,14 @@ static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;
         struct cgroup_usage usage;
-        if (!base || leaf->persistent || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL || base->spare_n >= base->spare_max)
+        if (!base || leaf->persistent || base->mode != WIRE_CGROUP_V1 || base->controllers != WIRE_CTL_ALL ||
+                base->spare_n >= base->spare_max)
                 return false;
         if (cgroup_leaf_processes(leaf) != 0 || !clear_counter(leaf, CPU_USED) || !clear_counter(leaf, MEMORY_PEAK))
                 return false;
         cgroup_leaf_usage(leaf, &usage);
-        return usage.cpu_us == 0 && usage.memory_peak <= SPARE_MEMORY && !usage.oom_kills && !usage.pids_hits && !usage.throttled_us;
+        return usage.cpu_us == 0 && usage.memory_peak <= SPARE_MEMORY && !usage.oom_kills && !usage.pids_hits &&
+                !usage.throttled_us;
 }
 
 bool cgroup_leaf_remove(struct cgroup_leaf *leaf)

@@ -25,7 +25,8 @@ static int open_parent(int home, char *name, const char **ret_base, struct csn_e
                 part = slash + 1;
         }
         if (dir < 0 && (errno == ENOTDIR || errno == ELOOP))
-                return err_field(err, "/files", "the name of one input file is a folder in the name of another (%s)", part);
+                return err_field(err, "/files", "the name of one input file is a folder in the name of another (%s)",
+                        part);
         if (dir < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of %s", part);
         *ret_base = part;
@@ -112,8 +113,8 @@ static void keep_file(const struct wire_file *file, struct arena *arena, struct 
 }
 
 /* ret_only: where to keep the file, or NULL. */
-static int take_file(int home, const uint8_t *bytes, size_t len, int source, int handoff, struct arena *keep, struct wire_file *ret_only,
-                     struct csn_error *err)
+static int take_file(int home, const uint8_t *bytes, size_t len, int source, int handoff, struct arena *keep,
+        struct wire_file *ret_only, struct csn_error *err)
 {
         struct wire_file file;
         struct arena arena = { 0 };
@@ -143,7 +144,8 @@ int handoff_take(int handoff, int home, struct arena *arena, struct handoff_take
                         return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
                 if (bytes[0] == WIRE_HANDOFF_FILE) {
                         ret->only.name = NULL;
-                        if (take_file(home, bytes, (size_t)len, beside, first ? handoff : -1, arena, first ? &ret->only : NULL, err) < 0)
+                        if (take_file(home, bytes, (size_t)len, beside, first ? handoff : -1, arena,
+                                    first ? &ret->only : NULL, err) < 0)
                                 return -err->code;
                         continue;
                 }

@@ -62,11 +62,14 @@ static int make_map(uint32_t first, struct csn_error *err)
 /* In words, for what mount_setattr(2) documents. */
 static int refused(const char *path, int sys, struct csn_error *err)
 {
-        return err_set(err, CSN_E_UNSUPPORTED, sys, "root inside needs the ids of %s mapped, and this host cannot: %s", path,
-                       sys == ENOSYS   ? "Linux 5.19 or later is needed"
-                       : sys == EINVAL ? "its file system has no mapped mounts; ext4, xfs, btrfs and, from Linux 6.3 on, tmpfs have, overlayfs has not"
-                       : sys == EPERM  ? "this process has no rights over its file system; start caissond as root of the host, and not in a container"
-                                       : "see mount_setattr(2)");
+        return err_set(err, CSN_E_UNSUPPORTED, sys, "root inside needs the ids of %s mapped, and this host cannot: %s",
+                path,
+                sys == ENOSYS ? "Linux 5.19 or later is needed"
+                        : sys == EINVAL
+                        ? "its file system has no mapped mounts; ext4, xfs, btrfs and, from Linux 6.3 on, tmpfs have, overlayfs has not"
+                        : sys == EPERM
+                        ? "this process has no rights over its file system; start caissond as root of the host, and not in a container"
+                        : "see mount_setattr(2)");
 }
 
 int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *err)
@@ -78,8 +81,10 @@ int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *
         if (map < 0)
                 return map;
         /* Private: a copy of a shared mount would hear of the host's mounts, and the host of ours. */
-        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE,
-                                   .userns_fd = (uint64_t)map };
+        struct mount_attr attr = { .attr_set =
+                                           MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                .propagation = MS_PRIVATE,
+                .userns_fd = (uint64_t)map };
         if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return refused(path, errno, err);
         *ret_fd = take_fd(&tree);

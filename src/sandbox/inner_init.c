@@ -253,14 +253,18 @@ static int hand_over(int go, const struct wire_program *program, struct csn_erro
         buf_printf(&document, "%zu%c", program->env_n, 0);
         for (size_t i = 0; i < program->env_n; i++)
                 buf_add(&document, program->env[i], strlen(program->env[i]) + 1);
-        int rc = io_write_all(go, document.bytes, document.len) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "hand the program over") : 0;
+        int rc = io_write_all(go, document.bytes, document.len) < 0
+                ? err_set(err, CSN_E_SYSTEM, errno, "hand the program over")
+                : 0;
         buf_done(&document);
         return rc;
 }
 
 /* ---- the guest ---- */
 
-/* Nothing foreign is here yet.  The supervisor hears no more of us: what the guest does is between it and the engine. */
+/*
+ * Nothing foreign is here yet.  The supervisor hears no more of us: what the guest does is between it and the engine.
+ */
 static _Noreturn void become_guest(struct inner_init *init, const struct wire_limits *limits)
 {
         static char *const argv[] = { "init", NULL }, *const env[] = { NULL };
@@ -313,7 +317,8 @@ static _Noreturn void reap(const struct inner_init *init)
                 if (pid == init->program) {
                         siginfo_t info = { 0 };
                         struct inner_init_message message = { .op = INNER_INIT_EXITED, .status = status };
-                        message.left = !(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD);
+                        message.left =
+                                !(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD);
                         tell(init, &message);
                 }
                 if (pid < 0 && errno == ECHILD)
@@ -352,7 +357,9 @@ static int prepare(struct inner_init *init, int procs_fds, struct csn_error *err
         init->home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (init->home < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", SANDBOX_HOME);
-        struct inner_init_message ready = { .op = INNER_INIT_READY, .boundary = init->plan->boundary, .procs_fds = procs_fds };
+        struct inner_init_message ready = {
+                .op = INNER_INIT_READY, .boundary = init->plan->boundary, .procs_fds = procs_fds
+        };
         int fds[3] = { init->home };
         size_t n = 1;
         if (init->plan->proxy >= 0)
@@ -369,8 +376,14 @@ static int prepare(struct inner_init *init, int procs_fds, struct csn_error *err
 
 _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX])
 {
-        struct inner_init init = { .plan = plan, .control = fds[0], .out = fds[1], .error = fds[2], .channel = fds[3], .handoff = fds[4],
-                             .home = -1, .go = -1 };
+        struct inner_init init = { .plan = plan,
+                .control = fds[0],
+                .out = fds[1],
+                .error = fds[2],
+                .channel = fds[3],
+                .handoff = fds[4],
+                .home = -1,
+                .go = -1 };
         int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->usr };
         struct inner_init_message message;
         struct csn_error err = { 0 };

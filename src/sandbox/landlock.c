@@ -38,8 +38,8 @@ struct rule {
 };
 
 /*
- * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Each sandbox goes
- * through the table, so it has nothing twice.
+ * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Each sandbox
+ * goes through the table, so it has nothing twice.
  */
 static const struct rule rules[] = {
         { "/", LANDLOCK_ACCESS_FS_READ_DIR, false },
@@ -59,8 +59,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * In a sandbox with root, which is root towards names in / as well.  A rule for / is one for /proc and /dev, too: what may be written
- * there is up to the other isolation, which hold alone where there is no Landlock.
+ * In a sandbox with root, which is root towards names in / as well.  A rule for / is one for /proc and /dev, too: what
+ * may be written there is up to the other isolation, which hold alone where there is no Landlock.
  */
 static const struct rule root_rules[] = {
         { "/", READ | RUN | CHANGE, false },
@@ -127,13 +127,19 @@ static int make_ruleset(const struct ruleset *ruleset, unsigned abi, struct csn_
         return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "create the Landlock rules") : fd;
 }
 
-/* Signals are not scoped: an engine ends a process that looks at programs, which the starter made and which is outside. */
+/*
+ * Signals are not scoped: an engine ends a process that looks at programs, which the starter made and which is outside.
+ */
 int landlock_make(const struct landlock_place *places, size_t n, int *ret_fd, unsigned *ret_abi, struct csn_error *err)
 {
-        static const uint64_t uses[] = { [LANDLOCK_READ] = READ, [LANDLOCK_WRITE] = READ | CHANGE, [LANDLOCK_RUN] = READ | RUN };
+        static const uint64_t uses[] = {
+                [LANDLOCK_READ] = READ, [LANDLOCK_WRITE] = READ | CHANGE, [LANDLOCK_RUN] = READ | RUN
+        };
         unsigned abi = probe_landlock_abi();
         uint64_t known = known_rights(abi);
-        const struct ruleset ruleset = { .access_fs = known, .access_net = abi >= 4 ? NET_BIND_TCP : 0, .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX : 0 };
+        const struct ruleset ruleset = { .access_fs = known,
+                .access_net = abi >= 4 ? NET_BIND_TCP : 0,
+                .scoped = abi >= 6 ? SCOPE_ABSTRACT_UNIX : 0 };
         *ret_abi = abi;
         *ret_fd = -1;
         if (!abi)
@@ -156,11 +162,13 @@ int landlock_enter(int rules_fd, struct csn_error *err)
         return 0;
 }
 
-static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, const struct abilities *host, struct csn_error *err)
+static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, const struct abilities *host,
+        struct csn_error *err)
 {
         uint64_t known = known_rights(host->landlock_abi);
         for (size_t i = 0; i < n; i++)
-                if (!(rows[i].unmerged && host->merged_usr) && add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
+                if (!(rows[i].unmerged && host->merged_usr) &&
+                        add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
                         return -err->code;
         return 0;
 }
@@ -172,8 +180,8 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         unsigned abi = plan->abilities.landlock_abi;
         struct ruleset ruleset = { .access_fs = known_rights(abi) };
         /*
-         * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong together; what
-         * is inside is kept apart from the rest by its pid and network namespaces.
+         * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong
+         * together; what is inside is kept apart from the rest by its pid and network namespaces.
          */
         if (abi >= 6 && !(plan->shape.flags & WIRE_PERSISTENT))
                 ruleset.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
@@ -181,7 +189,8 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         if (fd < 0)
                 return fd;
         bool root = plan->shape.flags & WIRE_ROOT;
-        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), &plan->abilities, err) < 0)
+        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), &plan->abilities,
+                    err) < 0)
                 return -err->code;
         if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");

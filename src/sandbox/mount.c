@@ -86,12 +86,16 @@ static int open_bind(const struct plan_bind *bind, int *ret_fd, bool *ret_is_dir
 {
         struct stat st;
         if (stat(bind->source, &st) < 0)
-                return errno == ENOENT && !bind->required ? 0 : err_set(err, CSN_E_SYSTEM, errno, "look at %s of the host", bind->source);
+                return errno == ENOENT && !bind->required
+                        ? 0
+                        : err_set(err, CSN_E_SYSTEM, errno, "look at %s of the host", bind->source);
         *ret_is_dir = S_ISDIR(st.st_mode);
-        auto_fd fd = *ret_is_dir ? tree_open(AT_FDCWD, bind->source) : open(bind->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        auto_fd fd =
+                *ret_is_dir ? tree_open(AT_FDCWD, bind->source) : open(bind->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0 && errno == EACCES && !bind->required)
                 return 0;   /* nobody inside could read it */
-        if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode) != *ret_is_dir || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
+        if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode) != *ret_is_dir ||
+                !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
                 return err_set(err, CSN_E_SYSTEM, fd < 0 ? errno : 0, "open %s of the host", bind->source);
         *ret_fd = take_fd(&fd);
         return 0;
@@ -174,18 +178,20 @@ static const struct {
 static const struct {
         const char *path, *text;
 } files[] = {
-        { "etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"
-                        "user:x:1000:1000:user:/home/user:/bin/bash\n"
-                        "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
+        { "etc/passwd",
+                "root:x:0:0:root:/:/usr/sbin/nologin\n"
+                "user:x:1000:1000:user:/home/user:/bin/bash\n"
+                "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
         { "etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n" },
         { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n" },
         { "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" },
         { "etc/hostname", SANDBOX_HOST_NAME "\n" },
         { "etc/resolv.conf", "" },
         /* Without one `openssl req` makes no certificate at all. */
-        { "etc/ssl/openssl.cnf", "[req]\ndistinguished_name = name\nx509_extensions = ca\n"
-                                 "[name]\ncommonName = Common Name\n"
-                                 "[ca]\nsubjectKeyIdentifier = hash\nauthorityKeyIdentifier = keyid:always,issuer\nbasicConstraints = critical,CA:true\n" },
+        { "etc/ssl/openssl.cnf",
+                "[req]\ndistinguished_name = name\nx509_extensions = ca\n"
+                "[name]\ncommonName = Common Name\n"
+                "[ca]\nsubjectKeyIdentifier = hash\nauthorityKeyIdentifier = keyid:always,issuer\nbasicConstraints = critical,CA:true\n" },
 };
 
 static int touch(int root_fd, const char *path, const char *text, struct csn_error *err)
@@ -211,8 +217,8 @@ static int fill_root(int root_fd, struct csn_error *err)
 }
 
 /*
- * A file of the host as it is now.  A mount would show the same for as long: who changes such a file (ldconfig, apt, timedatectl)
- * puts a new one in its place.  Each mount is copied for each sandbox and undone at its end.
+ * A file of the host as it is now.  A mount would show the same for as long: who changes such a file (ldconfig, apt,
+ * timedatectl) puts a new one in its place.  Each mount is copied for each sandbox and undone at its end.
  */
 static int copy_host(int root_fd, int fd, const char *target, struct csn_error *err)
 {
@@ -258,7 +264,8 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
         for (size_t i = 0; plan_devices[i]; i++) {
                 char target[32];
                 snprintf(target, sizeof target, "dev/%s", plan_devices[i]);
-                if (attach_host(root_fd, host->devices[i], target, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err) < 0)
+                if (attach_host(root_fd, host->devices[i], target, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err) <
+                        0)
                         return -err->code;
         }
         return attach_host(root_fd, host->runners, "opt/caisson", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err);
@@ -267,7 +274,8 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
 #define OPTIONS_MAX 8
 
 /* It is whose we are (tmpfs(5)): the sandbox' user, or its root. */
-static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode, unsigned attrs, struct csn_error *err)
+static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode,
+        unsigned attrs, struct csn_error *err)
 {
         char size[24], nr_inodes[24];
         snprintf(size, sizeof size, "%llu", (unsigned long long)bytes);
@@ -278,11 +286,14 @@ static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_
 
 static int attach_private(int root_fd, const struct wire_shape *shape, struct csn_error *err)
 {
-        static const struct option pts[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { "max", "16" }, { NULL, NULL } };
+        static const struct option pts[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { "max", "16" },
+                { NULL, NULL } };
         /* With root the home directory is on the disk that root has, and what all may write to is root's. */
         bool rooted = shape->flags & WIRE_ROOT;
         /* The home's root is an inode of its own, which the program did not ask for. */
-        if (!rooted && attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) < 0)
+        if (!rooted &&
+                attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) <
+                        0)
                 return -err->code;
         if (attach_tmpfs(root_fd, "tmp", shape->tmp_bytes, 16384, "1777", ATTR_FILES, err) < 0 ||
             attach_tmpfs(root_fd, "dev/shm", shape->tmp_bytes, 4096, "1777", ATTR_DATA, err) < 0)
@@ -300,9 +311,9 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 static bool closed_files[MASKS_MAX], closed_folders[MASKS_MAX];
 
 /*
- * What is not there needs no mask.  Nor does what belongs to root of the host and is for nobody else: nobody inside is that root, and capabilities do not
- * count for files of ids that a namespace does not have (capable_wrt_inode_uidgid() in kernel/capability.c).  A mask is a mount
- * to make and to undo in every sandbox, which was much of what one costs.
+ * What is not there needs no mask.  Nor does what belongs to root of the host and is for nobody else: nobody inside is
+ * that root, and capabilities do not count for files of ids that a namespace does not have (capable_wrt_inode_uidgid()
+ * in kernel/capability.c).  A mask is a mount to make and to undo in every sandbox, which was much of what one costs.
  */
 static void find_closed(const char *const *entries, bool closed[MASKS_MAX])
 {
@@ -337,7 +348,8 @@ void mount_look(void)
 static int mask(const char *cover, const char *const *entries, const bool closed[MASKS_MAX], struct csn_error *err)
 {
         for (size_t i = 0; entries[i]; i++)
-                if (!(i < MASKS_MAX && closed[i]) && mount(cover, entries[i], NULL, MS_BIND, NULL) < 0 && errno != ENOENT && errno != EACCES)
+                if (!(i < MASKS_MAX && closed[i]) && mount(cover, entries[i], NULL, MS_BIND, NULL) < 0 &&
+                        errno != ENOENT && errno != EACCES)
                         return err_set(err, CSN_E_SYSTEM, errno, "mask /proc/%s", entries[i]);
         return 0;
 }
@@ -347,7 +359,8 @@ static int mask_proc(int proc_fd, struct csn_error *err)
         if (fchdir(proc_fd) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "go to /proc");
         /* The mask of files is the device that open_device() looked at, the one of folders the empty /run. */
-        if (mask("/dev/null", plan_masked_files, closed_files, err) < 0 || mask("/run", plan_masked_folders, closed_folders, err) < 0)
+        if (mask("/dev/null", plan_masked_files, closed_files, err) < 0 ||
+                mask("/run", plan_masked_folders, closed_folders, err) < 0)
                 return -err->code;
         if (chdir("/") < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "chdir /");
@@ -411,8 +424,10 @@ static int enter_root(int root_fd, struct csn_error *err)
 
 static int build_template(const struct host_trees *host, struct csn_error *err)
 {
-        static const struct option options[] = { { "size", "16m" }, { "nr_inodes", "256" }, { "mode", "0755" }, { NULL, NULL } };
-        static const struct option empty[] = { { "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" }, { NULL, NULL } };
+        static const struct option options[] = { { "size", "16m" }, { "nr_inodes", "256" }, { "mode", "0755" },
+                { NULL, NULL } };
+        static const struct option empty[] = { { "size", "4k" }, { "nr_inodes", "1" }, { "mode", "0555" },
+                { NULL, NULL } };
         auto_fd root = mount_new("tmpfs", options, ATTR_DATA, err);
         if (root < 0)
                 return root;
@@ -421,8 +436,9 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
         /* /proc is the outer init's own; each sandbox covers it with one of its own, and needs it for making that. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
-            mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
-            mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 || add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
+                mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
+                mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 ||
+                add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
                 return -err->code;
         return enter_root(root, err);
 }
@@ -454,8 +470,8 @@ int mount_child(struct plan *plan, struct csn_error *err)
 {
         bool rooted = plan->shape.flags & WIRE_ROOT;
         auto_fd root = -1;
-        if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_root(plan, &root, err) < 0 || attach_private(root, &plan->shape, err) < 0 ||
-            attach_proc(root, plan, err) < 0)
+        if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_root(plan, &root, err) < 0 ||
+                attach_private(root, &plan->shape, err) < 0 || attach_proc(root, plan, err) < 0)
                 return -err->code;
         /* The masks of /proc are the template's, so it goes when they are in place. */
         return rooted ? enter_root(root, err) : 0;
@@ -463,7 +479,8 @@ int mount_child(struct plan *plan, struct csn_error *err)
 
 int mount_zygote(struct csn_error *err)
 {
-        static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "4096" }, { "mode", "1777" }, { NULL, NULL } };
+        static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "4096" }, { "mode", "1777" },
+                { NULL, NULL } };
         static const char *const targets[] = { "home/user", "tmp", "dev/shm" };
         auto_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (root < 0)

@@ -24,7 +24,8 @@ int mount_new(const char *type, const struct option *options, unsigned attrs, st
 /* Attach a detached mount at `target` below dir_fd.  The descriptor stays the caller's.  Errors: CSN_E_SYSTEM. */
 int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err);
 /* mount_new() and mount_attach().  Errors: CSN_E_SYSTEM. */
-int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs, struct csn_error *err);
+int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
+        struct csn_error *err);
 
 /*
  * Build the root of a sandbox with root: a private tmpfs, with an overlay of /usr over the host's /usr.

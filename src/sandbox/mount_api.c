@@ -30,7 +30,8 @@ int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error 
         return 0;
 }
 
-int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs, struct csn_error *err)
+int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
+        struct csn_error *err)
 {
         auto_fd fd = mount_new(type, options, attrs, err);
         if (fd < 0)

@@ -17,20 +17,23 @@
 #include <sys/wait.h>
 
 /*
- * Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs none.  What is denied in a
- * namespace is denied in all that are made below it.
+ * Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs
+ * none.  What is denied in a namespace is denied in all that are made below it.
  */
 enum groups { GROUPS_DENY, GROUPS_AS_ABOVE };
 
-static int write_maps(const char *folder, enum groups groups, const char *uid_map, const char *gid_map, struct csn_error *err)
+static int write_maps(const char *folder, enum groups groups, const char *uid_map, const char *gid_map,
+        struct csn_error *err)
 {
         const char *const files[][2] = { { "setgroups", "deny" }, { "uid_map", uid_map }, { "gid_map", gid_map } };
         for (size_t i = groups == GROUPS_AS_ABOVE; i < ARRAY_LEN(files); i++) {
                 char path[64];
                 snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
                 if (io_write_file(AT_FDCWD, path, files[i][1]) < 0)
-                        return err_set(err, errno == EPERM || errno == EACCES ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM, errno, "map ids into a user namespace (%s), "
-                                       "which needs CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID", files[i][0]);
+                        return err_set(err, errno == EPERM || errno == EACCES ? CSN_E_UNSUPPORTED : CSN_E_SYSTEM, errno,
+                                "map ids into a user namespace (%s), "
+                                "which needs CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID",
+                                files[i][0]);
         }
         return 0;
 }
@@ -89,14 +92,15 @@ static int listen_for_proxy(struct plan *plan, struct csn_error *err)
 }
 
 /*
- * A socket in a file, because an abstract one of ours would be out of reach for what Landlock scopes.  Whoever removes the
- * file has no tools any more, and whoever puts another in its place fools himself.
+ * A socket in a file, because an abstract one of ours would be out of reach for what Landlock scopes.  Whoever removes
+ * the file has no tools any more, and whoever puts another in its place fools himself.
  */
 static int listen_for_tools(struct plan *plan, struct csn_error *err)
 {
         const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = WIRE_TOOL_SOCKET_PATH };
         auto_fd sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 || chmod(WIRE_TOOL_SOCKET_PATH, 0666) < 0 || listen(sock, 1024) < 0)
+        if (sock < 0 || bind(sock, (const struct sockaddr *)&address, sizeof address) < 0 ||
+                chmod(WIRE_TOOL_SOCKET_PATH, 0666) < 0 || listen(sock, 1024) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "listen at %s", WIRE_TOOL_SOCKET_PATH);
         plan->tool_socket = take_fd(&sock);
         return 0;
@@ -144,7 +148,8 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
 
 static int bound_inotify(int dir_fd, struct csn_error *err)
 {
-        if (io_write_file(dir_fd, "max_inotify_instances", INOTIFY_INSTANCES) < 0 || io_write_file(dir_fd, "max_inotify_watches", INOTIFY_WATCHES) < 0)
+        if (io_write_file(dir_fd, "max_inotify_instances", INOTIFY_INSTANCES) < 0 ||
+                io_write_file(dir_fd, "max_inotify_watches", INOTIFY_WATCHES) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "bound inotify");
         return 0;
 }
@@ -183,7 +188,8 @@ static int enter_inner_block(struct csn_error *err)
         if (waitpid(pid, &status, 0) != pid)
                 return err_set(err, CSN_E_SYSTEM, errno, "wait for the maps of the inner user namespace");
         if (rc == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
-                rc = err_set(err, CSN_E_SYSTEM, WIFEXITED(status) ? WEXITSTATUS(status) : 0, "map the ids of the inner user namespace");
+                rc = err_set(err, CSN_E_SYSTEM, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                        "map the ids of the inner user namespace");
         return rc;
 }
 
@@ -195,7 +201,10 @@ static int enter_inner_self(struct csn_error *err)
 int ns_lock_child(struct plan *plan, struct csn_error *err)
 {
         bool rooted = plan->shape.flags & WIRE_ROOT;
-        /* The share is one for each uid, and root has many: here they are counted together, as those of the owner of the next. */
+        /*
+         * The share is one for each uid, and root has many: here they are counted together, as those of the owner of
+         * the next.
+         */
         if (rooted && bound_inotify(plan->sysctl_dir, err) < 0)
                 return -err->code;
         if ((rooted ? enter_inner_block(err) : enter_inner_self(err)) < 0 || bound_inotify(plan->sysctl_dir, err) < 0)

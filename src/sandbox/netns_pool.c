@@ -19,14 +19,18 @@
 #define OWN "/proc/self/ns/net"
 
 /*
- * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  That netstat said nothing more would need
- * an argument for each of its counters and each kernel, so it is read.  A flow label outlives its socket by up to a minute, with bytes that its owner chose.
+ * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  That netstat said nothing
+ * more would need an argument for each of its counters and each kernel, so it is read.  A flow label outlives its
+ * socket by up to a minute, with bytes that its owner chose.
  */
 static const char *const shown[NET_FILES] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
 
 #define READY_MAX 32
 
-/* To open a file takes half of what it takes to look; but each sandbox' process 1 begins with a copy of all descriptors. */
+/*
+ * To open a file takes half of what it takes to look; but each sandbox' process 1 begins with a copy of all
+ * descriptors.
+ */
 #define OPEN_MAX 16
 
 void nets_init(struct nets *nets)
@@ -47,7 +51,9 @@ static int loopback_up(struct csn_error *err)
         return 0;
 }
 
-/* Numbers of the whole machine go, for other people's connections change them (sockstat_seq_show() in net/ipv4/proc.c). */
+/*
+ * Numbers of the whole machine go, for other people's connections change them (sockstat_seq_show() in net/ipv4/proc.c).
+ */
 static size_t without_machine(char *text, size_t len)
 {
         static const char *const words[] = { " orphan ", " alloc ", " mem " };

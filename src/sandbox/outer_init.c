@@ -74,7 +74,8 @@ static int become_outer_init(const struct outer_init_state *outer_init_state)
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
-static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX], int *ret_pid_fd, struct csn_error *err)
+static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX],
+        int *ret_pid_fd, struct csn_error *err)
 {
         mount_look();
         struct net *net = nets_enter(&outer_init_state->nets, err);
@@ -126,14 +127,17 @@ static _Noreturn void zygote_main(const struct outer_init_state *outer_init_stat
         ssize_t len = wire_receive(control, bytes, fds, &fds_n);
         if (len <= 0)
                 _exit(1);
-        if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 && descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 &&
-            mount_zygote(&err) == 0 && limits_set(plan, 0, LIMITS_EARLY, &err) == 0 &&
-            privs_zygote(outer_init_state->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 && seccomp_zygote(&err) == 0) {
+        if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 &&
+                descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 && mount_zygote(&err) == 0 &&
+                limits_set(plan, 0, LIMITS_EARLY, &err) == 0 &&
+                privs_zygote(outer_init_state->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 &&
+                seccomp_zygote(&err) == 0) {
                 for (int sig = 1; sig < NSIG; sig++)
                         signal(sig, SIG_DFL);
                 sigprocmask(SIG_SETMASK, &none, NULL);
-                if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(STDIN_FILENO, F_SETFD, 0) == 0 && fcntl(STDOUT_FILENO, F_SETFD, 0) == 0 &&
-                    chdir(SANDBOX_HOME) == 0 && dup2(control, ZYGOTE_SOCKET_FD) >= 0)
+                if (dup2(errors, STDERR_FILENO) >= 0 && fcntl(STDIN_FILENO, F_SETFD, 0) == 0 &&
+                        fcntl(STDOUT_FILENO, F_SETFD, 0) == 0 && chdir(SANDBOX_HOME) == 0 &&
+                        dup2(control, ZYGOTE_SOCKET_FD) >= 0)
                         execve(program.argv[0], program.argv, program.env);
                 err_interpreter(&err, program.argv[0]);
         }
@@ -142,7 +146,8 @@ static _Noreturn void zygote_main(const struct outer_init_state *outer_init_stat
         _exit(1);
 }
 
-static pid_t make_zygote(const struct outer_init_state *outer_init_state, struct plan *plan, int control, int *ret_pid_fd, struct csn_error *err)
+static pid_t make_zygote(const struct outer_init_state *outer_init_state, struct plan *plan, int control,
+        int *ret_pid_fd, struct csn_error *err)
 {
         pid_t pid = clone_into(ZYGOTE_NAMESPACES, ret_pid_fd);
         if (pid == 0)
@@ -166,7 +171,8 @@ static void serve(struct outer_init_state *outer_init_state)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == OUTER_INIT_BARE && fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
+        if (message.op == OUTER_INIT_BARE &&
+                fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
                 pid = make_bare(outer_init_state, &message.plan, fds, &pid_fd, &err);
         else if (message.op == OUTER_INIT_ZYGOTE && fds_n == 1)
                 pid = make_zygote(outer_init_state, &message.plan, fds[0], &pid_fd, &err);
@@ -174,7 +180,9 @@ static void serve(struct outer_init_state *outer_init_state)
                 _exit(1);
         for (size_t i = 0; i < fds_n; i++)
                 fd_close(&fds[i]);
-        struct outer_init_message made = { .op = pid > 0 ? OUTER_INIT_MADE : OUTER_INIT_FAILED, .id = message.id, .pid = pid };
+        struct outer_init_message made = {
+                .op = pid > 0 ? OUTER_INIT_MADE : OUTER_INIT_FAILED, .id = message.id, .pid = pid
+        };
         if (pid < 0)
                 made.error = err;
         answer(outer_init_state, &made, pid_fd);
@@ -214,7 +222,8 @@ static int open_signals(int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
 }
 
-static int settle(struct outer_init_state *outer_init_state, int runner_tree, const char *runner_dir, struct csn_error *err)
+static int settle(struct outer_init_state *outer_init_state, int runner_tree, const char *runner_dir,
+        struct csn_error *err)
 {
         auto_fd opened = runner_tree >= 0 ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         uint32_t id = outer_init_state->rootless ? SANDBOX_UID : 0;
@@ -233,7 +242,9 @@ static int settle(struct outer_init_state *outer_init_state, int runner_tree, co
 
 static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
 {
-        struct outer_init_state outer_init_state = { .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless };
+        struct outer_init_state outer_init_state = {
+                .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless
+        };
         nets_init(&outer_init_state.nets);
         int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &runner_tree };
         struct csn_error err = { 0 };
@@ -258,7 +269,8 @@ static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, 
         init_wipe_title();
         prctl(PR_SET_NAME, "outer-init");
         for (;;) {
-                struct pollfd fds[] = { { .fd = outer_init_state.signals, .events = POLLIN }, { .fd = outer_init_state.sock, .events = POLLIN } };
+                struct pollfd fds[] = { { .fd = outer_init_state.signals, .events = POLLIN },
+                        { .fd = outer_init_state.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
                         _exit(1);
                 /* Deaths first: somebody waits for an answer, and nobody yet for a new sandbox. */
@@ -286,18 +298,24 @@ static int wait_ready(const struct outer_init *outer_init, struct csn_error *err
         return -err->code;
 }
 
-int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err)
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir,
+        struct csn_error *err)
 {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
         outer_init->sock = pair[0];
-        /* The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it. */
+        /*
+         * The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it.
+         */
         auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (!rootless && (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
-                return err_set(err, CSN_E_UNSUPPORTED, errno, "root here has no uid %u to give to sandboxes (engine.uid_first): start it outside of this user "
-                               "namespace, or as an ordinary user", uids->first);
+        if (!rootless &&
+                (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
+                return err_set(err, CSN_E_UNSUPPORTED, errno,
+                        "root here has no uid %u to give to sandboxes (engine.uid_first): start it outside of this user "
+                        "namespace, or as an ordinary user",
+                        uids->first);
         outer_init->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
         if (outer_init->pid == 0)

@@ -85,13 +85,16 @@ static int copy_tree(int from_dir, int to_dir, const char *name, unsigned level,
                 fd_close(&from);
                 return 0;
         }
-        auto_fd to = make_folder(to_dir, name, 0755, err) < 0 ? -err->code : openat(to_dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        auto_fd to = make_folder(to_dir, name, 0755, err) < 0
+                ? -err->code
+                : openat(to_dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (to < 0)
                 rc = to == -1 ? err_set(err, CSN_E_SYSTEM, errno, "open the folder %s", name) : to;
         for (struct dirent *found; rc == 0 && (found = readdir(dir));) {
                 struct stat st;
                 const char *inner = found->d_name;
-                if (strcmp(inner, ".") == 0 || strcmp(inner, "..") == 0 || fstatat(from, inner, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (strcmp(inner, ".") == 0 || strcmp(inner, "..") == 0 ||
+                        fstatat(from, inner, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (S_ISLNK(st.st_mode))
                         rc = copy_link(from, to, inner, err);
@@ -113,7 +116,8 @@ static int copy_top_links(int template_fd, int root_fd, struct csn_error *err)
                 if (fstatat(template_fd, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 if (!S_ISLNK(st.st_mode))
-                        return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs a host whose /%s is a link into /usr (usrmerge)", names[i]);
+                        return err_set(err, CSN_E_UNSUPPORTED, 0,
+                                "root inside needs a host whose /%s is a link into /usr (usrmerge)", names[i]);
                 if (copy_link(template_fd, root_fd, names[i], err) < 0)
                         return -err->code;
         }
@@ -125,8 +129,10 @@ static int fill(int template_fd, int root_fd, struct csn_error *err)
         static const struct {
                 const char *path;
                 mode_t mode;
-        } folders[] = { { "usr", 0755 }, { "proc", 0755 }, { "dev", 0755 }, { "tmp", 0755 }, { "home", 0755 }, { SANDBOX_HOME + 1, 0700 }, { "root", 0700 },
-                        { "opt", 0755 }, { "opt/caisson", 0755 }, { "run", 0755 }, { "run/caisson", 0700 }, { SANDBOX_CHANGED + 1, 0755 }, { "mnt", 0755 }, { "srv", 0755 }, { "var/log", 0755 } };
+        } folders[] = { { "usr", 0755 }, { "proc", 0755 }, { "dev", 0755 }, { "tmp", 0755 }, { "home", 0755 },
+                { SANDBOX_HOME + 1, 0700 }, { "root", 0700 }, { "opt", 0755 }, { "opt/caisson", 0755 }, { "run", 0755 },
+                { "run/caisson", 0700 }, { SANDBOX_CHANGED + 1, 0755 }, { "mnt", 0755 }, { "srv", 0755 },
+                { "var/log", 0755 } };
         if (copy_tree(template_fd, root_fd, "etc", 0, err) < 0 || copy_tree(template_fd, root_fd, "var", 0, err) < 0 ||
             copy_top_links(template_fd, root_fd, err) < 0)
                 return -err->code;
@@ -158,7 +164,8 @@ static int no_overlay(struct csn_error *err)
 {
         if (err->sys == ENODEV || err->sys == EPERM || err->sys == EINVAL)
                 err->code = CSN_E_UNSUPPORTED;
-        return err_wrap(err, "root inside needs overlayfs over a mapped /usr in a user namespace (Linux 5.19, CONFIG_OVERLAY_FS)");
+        return err_wrap(err,
+                "root inside needs overlayfs over a mapped /usr in a user namespace (Linux 5.19, CONFIG_OVERLAY_FS)");
 }
 
 /* As nobody, and with no right but to mount: what it reads is what anybody may read. */
@@ -215,17 +222,22 @@ static int lay_over(int disk, int usr, int root, struct csn_error *err)
         if (work < 0)
                 return -err->code;
         const struct layer lower = layer(shown), top = layer(upper), scratch = layer(work);
-        const struct option options[] = { { "lowerdir", lower.path }, { "upperdir", top.path }, { "workdir", scratch.path }, { "userxattr", NULL },
-                                          { NULL, NULL } };
+        const struct option options[] = { { "lowerdir", lower.path }, { "upperdir", top.path },
+                { "workdir", scratch.path }, { "userxattr", NULL }, { NULL, NULL } };
         return mount_attach_new(root, "overlay", "usr", options, ATTR_FILES, err) < 0 ? no_overlay(err) : 0;
 }
 
-/* Programs for images of others call `python`, which Debian leaves to who wants it.  A host without that folder has no link. */
+/*
+ * Programs for images of others call `python`, which Debian leaves to who wants it.  A host without that folder has no
+ * link.
+ */
 static void name_python(int root)
 {
-        if (faccessat(root, "usr/bin/python", F_OK, AT_SYMLINK_NOFOLLOW) < 0 && faccessat(root, "usr/bin/python3", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-            symlinkat("/usr/bin/python3", root, "usr/local/bin/python") < 0 && errno != EEXIST)
-                log_text(LOG_DEBUG, "there is no python beside python3 in a sandbox with root: %s", strerrordesc_np(errno));
+        if (faccessat(root, "usr/bin/python", F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+                faccessat(root, "usr/bin/python3", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+                symlinkat("/usr/bin/python3", root, "usr/local/bin/python") < 0 && errno != EEXIST)
+                log_text(LOG_DEBUG, "there is no python beside python3 in a sandbox with root: %s",
+                        strerrordesc_np(errno));
 }
 
 /* What was written to /usr. */
@@ -249,7 +261,8 @@ static int can_note(int disk_fd, struct csn_error *err)
 {
         auto_fd fd = openat(disk_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 || fsetxattr(fd, "user.caisson", "1", 1, 0) < 0 || fremovexattr(fd, "user.caisson") < 0)
-                return err_set(err, CSN_E_UNSUPPORTED, errno, "root inside needs attributes of users on tmpfs (Linux 6.6, CONFIG_TMPFS_XATTR)");
+                return err_set(err, CSN_E_UNSUPPORTED, errno,
+                        "root inside needs attributes of users on tmpfs (Linux 6.6, CONFIG_TMPFS_XATTR)");
         return 0;
 }
 
@@ -260,11 +273,13 @@ static int bound_disk(int disk_fd, const struct wire_shape *shape, struct csn_er
         char size[24], inodes[24];
         if (fstatvfs(disk_fd, &used) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "look at the sandbox' disk");
-        snprintf(size, sizeof size, "%llu", (unsigned long long)(used.f_blocks - used.f_bfree) * used.f_frsize + shape->disk_bytes);
+        snprintf(size, sizeof size, "%llu",
+                (unsigned long long)(used.f_blocks - used.f_bfree) * used.f_frsize + shape->disk_bytes);
         snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)(used.f_files - used.f_ffree) + shape->disk_files);
         auto_fd fs = fspick(disk_fd, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
-        if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", inodes, 0) < 0 ||
-            fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+        if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+                fsconfig(fs, FSCONFIG_SET_STRING, "nr_inodes", inodes, 0) < 0 ||
+                fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the quota of the sandbox' disk");
         return 0;
 }
@@ -301,21 +316,26 @@ int overlay_boot_id(int root_fd, struct csn_error *err)
 int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
 {
         /* Room for what we put there; the quota follows. */
-        static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "65536" }, { "mode", "0755" }, { NULL, NULL } };
+        static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "65536" }, { "mode", "0755" },
+                { NULL, NULL } };
         auto_fd template = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        auto_fd disk = template < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /") : mount_new("tmpfs", options, ATTR_FILES, err);
+        auto_fd disk = template <0 ? err_set(err, CSN_E_SYSTEM, errno, "open /")
+                                   : mount_new("tmpfs", options, ATTR_FILES, err);
         if (disk < 0)
                 return -err->code;
         /* Two folders of the template to attach to, until the template goes. */
-        if (mount_attach(disk, template, "home", err) < 0 || can_note(disk, err) < 0 || make_folder(disk, "root", 0755, err) < 0)
+        if (mount_attach(disk, template, "home", err) < 0 || can_note(disk, err) < 0 ||
+                make_folder(disk, "root", 0755, err) < 0)
                 return -err->code;
         auto_fd root = open_tree(disk, "root", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (root < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the sandbox' root a mount");
-        if (mount_attach(root, template, "tmp", err) < 0 || fill(template, root, err) < 0 || lay_over(disk, plan->usr, root, err) < 0)
+        if (mount_attach(root, template, "tmp", err) < 0 || fill(template, root, err) < 0 ||
+                lay_over(disk, plan->usr, root, err) < 0)
                 return -err->code;
         name_python(root);
-        if (show_changed(disk, root, err) < 0 || attach_copy(template, root, "dev", err) < 0 || attach_copy(template, root, "opt/caisson", err) < 0 || bound_disk(disk, &plan->shape, err) < 0)
+        if (show_changed(disk, root, err) < 0 || attach_copy(template, root, "dev", err) < 0 ||
+                attach_copy(template, root, "opt/caisson", err) < 0 || bound_disk(disk, &plan->shape, err) < 0)
                 return -err->code;
         fd_close(&plan->usr);
         plan->boundary.overlay = 1;

@@ -108,17 +108,22 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
         if (!(shape->flags & WIRE_PERSISTENT))
                 return err_field(err, "flags", "root inside is for persistent sandboxes only");
         if (abilities->rootless)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");
         if (!abilities->id_blocks)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs %d ids of the host: set engine.uid_count to %d or more", UID_BLOCK, 2 * UID_BLOCK);
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "root inside needs %d ids of the host: set engine.uid_count to %d or more", UID_BLOCK,
+                        2 * UID_BLOCK);
         /* What stands in for a controller counts for each uid, and root can have as many as it likes. */
         if (abilities->controllers != WIRE_CTL_ALL)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs the cgroup controllers for memory, cpu and pids, because rlimits do not hold it: "
-                                                          "mount the controllers, and let this process write to its cgroup");
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "root inside needs the cgroup controllers for memory, cpu and pids, because rlimits do not hold it: "
+                        "mount the controllers, and let this process write to its cgroup");
         return 0;
 }
 
-int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret, struct csn_error *err)
+int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret,
+        struct csn_error *err)
 {
         if (check_shape(shape, err) < 0)
                 return -CSN_E_INPUT;
@@ -128,11 +133,11 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                                "or later), or set landlock to \"prefer\"");
         if (shape->flags & WIRE_CGROUP_REQUIRED && abilities->controllers != WIRE_CTL_ALL)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
-                               "cgroup limits are required and%s%s%s cannot be had here: run as root, or inside a delegated "
-                               "cgroup (systemd-run --user --scope -p Delegate=yes ...), or set cgroup to \"prefer\"",
-                               abilities->controllers & WIRE_CTL_MEMORY ? "" : " memory",
-                               abilities->controllers & WIRE_CTL_CPU ? "" : " cpu",
-                               abilities->controllers & WIRE_CTL_PIDS ? "" : " pids");
+                        "cgroup limits are required and%s%s%s cannot be had here: run as root, or inside a delegated "
+                        "cgroup (systemd-run --user --scope -p Delegate=yes ...), or set cgroup to \"prefer\"",
+                        abilities->controllers & WIRE_CTL_MEMORY ? "" : " memory",
+                        abilities->controllers & WIRE_CTL_CPU ? "" : " cpu",
+                        abilities->controllers & WIRE_CTL_PIDS ? "" : " pids");
         if (check_root(shape, abilities, err) < 0)
                 return -err->code;
 
@@ -150,7 +155,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .usr = -1,
         };
         ret->shape.label = NULL;
-        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX };   /* until privs_child() has counted them */
+        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX }; /* until privs_child() has counted them */
         return 0;
 }
 

@@ -12,7 +12,10 @@
 
 #define CAPS_END 64   /* the kernel answers EINVAL from its own last capability on */
 
-/* Leaves these in the bounding set; the kernel answers for each of the others that it is gone (PR_CAPBSET_DROP in prctl(2)). */
+/*
+ * Leaves these in the bounding set; the kernel answers for each of the others that it is gone (PR_CAPBSET_DROP in
+ * prctl(2)).
+ */
 static int bound_to(uint64_t kept, struct csn_error *err)
 {
         for (unsigned long cap = 0; cap < CAPS_END; cap++)
@@ -34,7 +37,8 @@ static int caps_set(uint64_t bits, struct csn_error *err)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         uint32_t low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
-        struct __user_cap_data_struct sets[2] = { { .effective = low, .permitted = low }, { .effective = high, .permitted = high } };
+        struct __user_cap_data_struct sets[2] = { { .effective = low, .permitted = low },
+                { .effective = high, .permitted = high } };
         if (syscall(SYS_capset, &header, sets) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "capset");
         return 0;
@@ -46,8 +50,8 @@ static int caps_empty(struct csn_error *err)
 }
 
 /*
- * Those in any set but the bounding one, from the kernel's own answer.  What is not permitted and inheritable cannot be ambient
- * (capabilities(7)).
+ * Those in any set but the bounding one, from the kernel's own answer.  What is not permitted and inheritable cannot be
+ * ambient (capabilities(7)).
  */
 static uint64_t caps_left(void)
 {
@@ -63,8 +67,9 @@ static uint64_t caps_left(void)
 
 static int bits_lock(struct csn_error *err)
 {
-        unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                             SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+        unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
         if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the securebits");
         return 0;
@@ -92,8 +97,9 @@ static int note(struct plan *plan, uint64_t bounds, uint64_t meant, struct csn_e
         plan->boundary.capabilities = (uint64_t)__builtin_popcountll(left);
         plan->boundary.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
         if (left != meant)
-                return err_set(err, CSN_E_SYSTEM, 0, "other capabilities are left than were meant to be: %llx and not %llx", (unsigned long long)left,
-                               (unsigned long long)meant);
+                return err_set(err, CSN_E_SYSTEM, 0,
+                        "other capabilities are left than were meant to be: %llx and not %llx",
+                        (unsigned long long)left, (unsigned long long)meant);
         return 0;
 }
 
@@ -113,7 +119,8 @@ int privs_reaper(struct plan *plan, struct csn_error *err)
 
 /*
  * What root inside has, over the inner user namespace alone: files of the block's ids (CHOWN, DAC_OVERRIDE, FOWNER,
- * FSETID), becoming one of those ids (SETUID, SETGID), ending their processes (KILL), and giving up even that (SETPCAP).
+ * FSETID), becoming one of those ids (SETUID, SETGID), ending their processes (KILL), and giving up even that
+ * (SETPCAP).
  *
  * Not what containers have besides.  MKNOD, AUDIT_WRITE and SETFCAP could do nothing: devices and that socket do not
  * exist, and files give no capabilities where no_new_privs is set.  Nor could NET_BIND_SERVICE and NET_RAW: the network
@@ -121,7 +128,8 @@ int privs_reaper(struct plan *plan, struct csn_error *err)
  */
 static int keep_roots(struct plan *plan, struct csn_error *err)
 {
-        static const unsigned kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP };
+        static const unsigned kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID,
+                CAP_SETUID, CAP_SETPCAP };
         uint64_t bits = 0;
         for (size_t i = 0; i < ARRAY_LEN(kept); i++)
                 bits |= 1ULL << kept[i];
@@ -160,7 +168,9 @@ int privs_zygote(uint32_t uid, struct csn_error *err)
         if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the zygote's uid");
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct sets[2] = { { .effective = (uint32_t)bits, .permitted = (uint32_t)bits, .inheritable = (uint32_t)bits } };
+        struct __user_cap_data_struct sets[2] = {
+                { .effective = (uint32_t)bits, .permitted = (uint32_t)bits, .inheritable = (uint32_t)bits }
+        };
         if (syscall(SYS_capset, &header, sets) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "capset");
         for (size_t i = 0; i < ARRAY_LEN(kept); i++)

@@ -35,20 +35,22 @@ void probe_explain_clone(int sys, char *text, size_t size)
                 { "/proc/sys/user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000" },
                 { "/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1" },
                 { "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-                  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for caisson-supervisor" },
+                        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for caisson-supervisor" },
         };
         for (size_t i = 0; i < ARRAY_LEN(causes); i++)
                 if (sysctl_is(causes[i].path, causes[i].value)) {
-                        snprintf(text, size, "no user namespaces here: %s is %s; run: %s", causes[i].path, causes[i].value,
-                                 causes[i].remedy);
+                        snprintf(text, size, "no user namespaces here: %s is %s; run: %s", causes[i].path,
+                                causes[i].value, causes[i].remedy);
                         return;
                 }
         snprintf(text, size, "namespaces cannot be made (%s): %s", strerrordesc_np(sys),
-                 sys == ENOSPC  ? "a limit in /proc/sys/user/max_*_namespaces is reached; raise it"
-                 : sys == EPERM ? "this container or service forbids it; allow the clone and unshare system calls with "
-                                  "CLONE_NEWUSER (its seccomp profile), or run outside of it"
-                 : sys == ENOSYS ? "clone3 is missing; Linux 5.3 or later is needed, and a seccomp profile that allows it"
-                                 : "see caisson doctor");
+                sys == ENOSPC ? "a limit in /proc/sys/user/max_*_namespaces is reached; raise it"
+                        : sys == EPERM
+                        ? "this container or service forbids it; allow the clone and unshare system calls with "
+                          "CLONE_NEWUSER (its seccomp profile), or run outside of it"
+                        : sys == ENOSYS
+                        ? "clone3 is missing; Linux 5.3 or later is needed, and a seccomp profile that allows it"
+                        : "see caisson doctor");
 }
 
 /* ---- doctor ---- */
@@ -99,8 +101,10 @@ static void check_namespaces(struct report *report)
                 size_t len = strlen(others->fact);
                 if (sys) {
                         others->state = CHECK_MISSING;
-                        snprintf(others->remedy, sizeof others->remedy, "%s namespace: %s; a kernel with all namespaces is needed, and "
-                                 "room in /proc/sys/user/max_*_namespaces", kinds[i].name, strerrordesc_np(sys));
+                        snprintf(others->remedy, sizeof others->remedy,
+                                "%s namespace: %s; a kernel with all namespaces is needed, and "
+                                "room in /proc/sys/user/max_*_namespaces",
+                                kinds[i].name, strerrordesc_np(sys));
                 } else {
                         snprintf(others->fact + len, sizeof others->fact - len, "%s%s", len ? ", " : "", kinds[i].name);
                 }
@@ -117,7 +121,8 @@ static void check_kernel(struct report *report)
         struct doctor_check *kernel = add(report, "kernel", has ? CHECK_OK : CHECK_MISSING);
         snprintf(kernel->fact, sizeof kernel->fact, "Linux %.60s on %.30s", name.release, name.machine);
         if (!has)
-                snprintf(kernel->remedy, sizeof kernel->remedy, "the file system calls of Linux 5.2 are missing; a newer kernel is needed");
+                snprintf(kernel->remedy, sizeof kernel->remedy,
+                        "the file system calls of Linux 5.2 are missing; a newer kernel is needed");
 }
 
 static void check_proc(struct report *report)
@@ -144,8 +149,9 @@ static void check_proc(struct report *report)
         struct doctor_check *proc = add(report, "private /proc", sys ? CHECK_MISSING : CHECK_OK);
         snprintf(proc->fact, sizeof proc->fact, "%s", sys ? strerrordesc_np(sys) : "can be mounted");
         if (sys)
-                snprintf(proc->remedy, sizeof proc->remedy, "/proc here has parts covered, as containers do: run the container with "
-                         "--security-opt systempaths=unconfined, or outside of one");
+                snprintf(proc->remedy, sizeof proc->remedy,
+                        "/proc here has parts covered, as containers do: run the container with "
+                        "--security-opt systempaths=unconfined, or outside of one");
 }
 
 static void check_seccomp(struct report *report)
@@ -154,7 +160,8 @@ static void check_seccomp(struct report *report)
         size_t len = 0;
         seccomp_program(SECCOMP_SANDBOX, &len);
         struct doctor_check *check = add(report, "seccomp", has ? CHECK_OK : CHECK_MISSING);
-        snprintf(check->fact, sizeof check->fact, has ? "filters can be loaded; ours has %zu instructions" : "no filters", len);
+        snprintf(check->fact, sizeof check->fact,
+                has ? "filters can be loaded; ours has %zu instructions" : "no filters", len);
         if (!has)
                 snprintf(check->remedy, sizeof check->remedy, "a kernel with CONFIG_SECCOMP_FILTER is needed");
 }
@@ -166,8 +173,9 @@ static void check_landlock(struct report *report)
         snprintf(check->fact, sizeof check->fact, abi ? "ABI %u%s" : "not there", abi,
                  abi >= 6 ? "" : abi >= 3 ? ", without scopes" : ", without truncate and scopes");
         if (!abi)
-                snprintf(check->remedy, sizeof check->remedy, "the second wall is missing, the others hold: boot with lsm=landlock,... on "
-                         "Linux 5.13 or later");
+                snprintf(check->remedy, sizeof check->remedy,
+                        "the second wall is missing, the others hold: boot with lsm=landlock,... on "
+                        "Linux 5.13 or later");
 }
 
 static void check_cgroups(struct report *report, bool rootless)
@@ -182,23 +190,27 @@ static void check_cgroups(struct report *report, bool rootless)
         unsigned on = cgroup_controllers(base);
         struct doctor_check *check = add(report, "cgroups", on == WIRE_CTL_ALL ? CHECK_OK : CHECK_WEAKER);
         snprintf(check->fact, sizeof check->fact, "%s:%s%s%s",
-                 cgroup_mode(base) == WIRE_CGROUP_V2   ? "v2"
-                 : cgroup_mode(base) == WIRE_CGROUP_V1 ? "v1"
-                                                       : "none usable",
-                 on & WIRE_CTL_MEMORY ? " memory" : "", on & WIRE_CTL_CPU ? " cpu" : "", on & WIRE_CTL_PIDS ? " pids" : "");
+                cgroup_mode(base) == WIRE_CGROUP_V2           ? "v2"
+                        : cgroup_mode(base) == WIRE_CGROUP_V1 ? "v1"
+                                                              : "none usable",
+                on & WIRE_CTL_MEMORY ? " memory" : "", on & WIRE_CTL_CPU ? " cpu" : "",
+                on & WIRE_CTL_PIDS ? " pids" : "");
         if (on != WIRE_CTL_ALL)
-                snprintf(check->remedy, sizeof check->remedy, "%s", rootless
-                         ? "limits fall back to rlimits and a poll: start it by systemd-run --user --scope -p Delegate=yes, or as root"
-                         : "limits fall back to rlimits and a poll: mount the controllers, and let this process write to its cgroup");
+                snprintf(check->remedy, sizeof check->remedy, "%s",
+                        rootless
+                                ? "limits fall back to rlimits and a poll: start it by systemd-run --user --scope -p Delegate=yes, or as root"
+                                : "limits fall back to rlimits and a poll: mount the controllers, and let this process write to its cgroup");
         cgroup_close(base);
 }
 
 static void check_user(struct report *report, bool rootless)
 {
         struct doctor_check *check = add(report, "host uid for each sandbox", rootless ? CHECK_WEAKER : CHECK_OK);
-        snprintf(check->fact, sizeof check->fact, "%s", rootless ? "all sandboxes use your uid" : "distinct, from the configured range");
+        snprintf(check->fact, sizeof check->fact, "%s",
+                rootless ? "all sandboxes use your uid" : "distinct, from the configured range");
         if (rootless)
-                snprintf(check->remedy, sizeof check->remedy, "sandboxes share the kernel's quotas of one user: run as root for a uid each");
+                snprintf(check->remedy, sizeof check->remedy,
+                        "sandboxes share the kernel's quotas of one user: run as root for a uid each");
 }
 
 /* Without a layer, a kernel that may make an overlay here misses the layer, and one that may not says that. */
@@ -222,7 +234,8 @@ static int try_overlay(void)
 static int try_attributes(void)
 {
         auto_fd fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
-        auto_fd mount = fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, 0) : -1;
+        auto_fd mount =
+                fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0 ? fsmount(fs, FSMOUNT_CLOEXEC, 0) : -1;
         auto_fd dir = mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         return dir < 0 || fsetxattr(dir, "user.caisson", "1", 1, 0) < 0 ? errno : 0;
 }
@@ -234,20 +247,25 @@ static void check_root(struct report *report, bool rootless)
         int sys;
         snprintf(check->fact, sizeof check->fact, "not available");
         if (rootless) {
-                snprintf(check->remedy, sizeof check->remedy, "persistent sandboxes with root need a block of host ids and mounts that map them: run as root");
+                snprintf(check->remedy, sizeof check->remedy,
+                        "persistent sandboxes with root need a block of host ids and mounts that map them: run as root");
                 return;
         }
         auto_fd tree = -1;
         if (idmap_tree("/usr", SANDBOX_UIDS_MIN, &tree, &err) < 0)
                 snprintf(check->remedy, sizeof check->remedy, "%.230s", err.text);
         else if ((sys = try_overlay()) != 0)
-                snprintf(check->remedy, sizeof check->remedy, "no overlayfs in a user namespace (%s): Linux 5.19 with CONFIG_OVERLAY_FS is needed",
-                         strerrordesc_np(sys));
+                snprintf(check->remedy, sizeof check->remedy,
+                        "no overlayfs in a user namespace (%s): Linux 5.19 with CONFIG_OVERLAY_FS is needed",
+                        strerrordesc_np(sys));
         else if ((sys = try_attributes()) != 0)
-                snprintf(check->remedy, sizeof check->remedy, "no attributes of users on tmpfs (%s): Linux 6.6 with CONFIG_TMPFS_XATTR is needed",
-                         strerrordesc_np(sys));
+                snprintf(check->remedy, sizeof check->remedy,
+                        "no attributes of users on tmpfs (%s): Linux 6.6 with CONFIG_TMPFS_XATTR is needed",
+                        strerrordesc_np(sys));
         else
-                check->state = CHECK_OK, snprintf(check->fact, sizeof check->fact, "persistent sandboxes can have it: /usr is mapped, overlayfs writes over it");
+                check->state = CHECK_OK,
+                snprintf(check->fact, sizeof check->fact,
+                        "persistent sandboxes can have it: /usr is mapped, overlayfs writes over it");
 }
 
 static void check_program(struct report *report, const char *path, const char *language, const char *package)
@@ -262,14 +280,18 @@ static void check_program(struct report *report, const char *path, const char *l
 /* What clients of E2B take for granted in a sandbox, beside interpreters: each is used by one of their helpers. */
 static void check_tools(struct report *report)
 {
-        static const struct { const char *path, *package; } tools[] = { { "/usr/bin/git", "git" },   { "/usr/bin/curl", "curl" }, { "/usr/bin/ss", "iproute2" },
-                                                                        { "/usr/bin/pgrep", "procps" }, { "/usr/bin/tput", "ncurses-bin" } };
+        static const struct {
+                const char *path, *package;
+        } tools[] = { { "/usr/bin/git", "git" }, { "/usr/bin/curl", "curl" }, { "/usr/bin/ss", "iproute2" },
+                { "/usr/bin/pgrep", "procps" }, { "/usr/bin/tput", "ncurses-bin" } };
         struct doctor_check *check = add(report, "programs of E2B's clients", CHECK_OK);
         char missing[80] = "", packages[80] = "";
         for (size_t i = 0; i < ARRAY_LEN(tools); i++)
                 if (access(tools[i].path, X_OK) < 0) {
-                        snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s ", strrchr(tools[i].path, '/') + 1);
-                        snprintf(packages + strlen(packages), sizeof packages - strlen(packages), " %s", tools[i].package);
+                        snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s ",
+                                strrchr(tools[i].path, '/') + 1);
+                        snprintf(packages + strlen(packages), sizeof packages - strlen(packages), " %s",
+                                tools[i].package);
                         check->state = CHECK_WEAKER;
                 }
         snprintf(check->fact, sizeof check->fact, "%s", missing[0] ? missing : "git curl ss pgrep tput");

@@ -19,7 +19,8 @@ static void add_process(pid_t pid, struct tree_usage *usage)
         char path[64], text[1024];
         unsigned long long pages = 0, shared = 0, utime = 0, stime = 0, cutime = 0, cstime = 0;
         snprintf(path, sizeof path, "/proc/%d/statm", pid);
-        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) > 0 && sscanf(text, "%*u %llu %llu", &pages, &shared) == 2)
+        if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) > 0 &&
+                sscanf(text, "%*u %llu %llu", &pages, &shared) == 2)
                 usage->memory_bytes += (pages > shared ? pages - shared : 0) * (uint64_t)sysconf(_SC_PAGESIZE);
 
         /* proc(5): fields 14 to 17, counted after the name, which may itself have blanks and brackets. */
@@ -27,8 +28,9 @@ static void add_process(pid_t pid, struct tree_usage *usage)
         if (io_read_file(AT_FDCWD, path, text, sizeof text - 1) <= 0)
                 return;
         const char *after = strrchr(text, ')');
-        if (after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &utime, &stime, &cutime,
-                            &cstime) == 4)
+        if (after &&
+                sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &utime, &stime,
+                        &cutime, &cstime) == 4)
                 usage->cpu_us += (utime + stime + cutime + cstime) * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 

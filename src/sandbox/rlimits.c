@@ -3,7 +3,10 @@
 
 #include <sys/resource.h>
 
-/* One call, where it is no more than there was.  Who has no right to more is refused more, and who has it gives it back. */
+/*
+ * One call, where it is no more than there was.  Who has no right to more is refused more, and who has it gives it
+ * back.
+ */
 static int set(pid_t pid, const struct plan_rlimit *row)
 {
         __rlimit_resource_t resource = (__rlimit_resource_t)row->resource;

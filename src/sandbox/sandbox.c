@@ -73,29 +73,35 @@ static int make_pair(int *ret_inner, int *ret_outer, bool nonblock, struct csn_e
 
 static int make_ends(struct sandbox *sandbox, struct csn_error *err)
 {
-        if (make_pipe(sandbox, INNER_OUT, WIRE_END_STDOUT, err) < 0 || make_pipe(sandbox, INNER_ERROR, WIRE_END_STDERR, err) < 0 ||
-            make_pair(&sandbox->inner[INNER_CHANNEL], &sandbox->outer[WIRE_END_CHANNEL], true, err) < 0 ||
-            make_pair(&sandbox->inner[INNER_HANDOFF], &sandbox->outer[WIRE_END_HANDOFF], true, err) < 0)
+        if (make_pipe(sandbox, INNER_OUT, WIRE_END_STDOUT, err) < 0 ||
+                make_pipe(sandbox, INNER_ERROR, WIRE_END_STDERR, err) < 0 ||
+                make_pair(&sandbox->inner[INNER_CHANNEL], &sandbox->outer[WIRE_END_CHANNEL], true, err) < 0 ||
+                make_pair(&sandbox->inner[INNER_HANDOFF], &sandbox->outer[WIRE_END_HANDOFF], true, err) < 0)
                 return -err->code;
         return 0;
 }
 
-int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct send_queue *outer_init, struct csn_error *err)
+int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
+        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids,
+        struct send_queue *outer_init, struct csn_error *err)
 {
         sandbox_init(sandbox);
         if (plan_make(shape, abilities, &sandbox->plan, err) < 0)
                 return -err->code;
         auto_fd theirs = -1;
         auto_fd usr = -1;
-        if (take_uid(sandbox, uids, err) < 0 || make_ends(sandbox, err) < 0 || make_pair(&theirs, &sandbox->control, true, err) < 0 ||
-            cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT, &sandbox->leaf, err) < 0)
+        if (take_uid(sandbox, uids, err) < 0 || make_ends(sandbox, err) < 0 ||
+                make_pair(&theirs, &sandbox->control, true, err) < 0 ||
+                cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT,
+                        &sandbox->leaf, err) < 0)
                 return -err->code;
         if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = sandbox->plan };
-        const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
-        if (send_queue_put(outer_init, &request, sizeof request, fds, usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
+        const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR],
+                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
+        if (send_queue_put(outer_init, &request, sizeof request, fds,
+                    usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a sandbox");
         return 0;
 }
@@ -145,9 +151,11 @@ void sandbox_read_stats(const struct sandbox *sandbox, struct wire_stats *ret)
                 sandbox_tree(sandbox, &tree);
         uint64_t processes = controllers & WIRE_CTL_PIDS ? cgroup_leaf_processes(&sandbox->leaf) : tree.processes;
         *ret = (struct wire_stats){ .cpu_us = controllers & WIRE_CTL_CPU ? usage.cpu_us : tree.cpu_us,
-                                   .memory_bytes = controllers & WIRE_CTL_MEMORY ? cgroup_leaf_memory(&sandbox->leaf) : tree.memory_bytes,
-                                   .processes = processes ? processes - 1 : 0,
-                                   .memory_peak = usage.memory_peak, .oom_kills = usage.oom_kills, .pids_hits = usage.pids_hits };
+                .memory_bytes = controllers & WIRE_CTL_MEMORY ? cgroup_leaf_memory(&sandbox->leaf) : tree.memory_bytes,
+                .processes = processes ? processes - 1 : 0,
+                .memory_peak = usage.memory_peak,
+                .oom_kills = usage.oom_kills,
+                .pids_hits = usage.pids_hits };
 }
 
 static int settle(const struct cgroup_leaf *leaf, int sock, struct csn_error *err)
@@ -176,8 +184,8 @@ int sandbox_join(struct sandbox *sandbox, uint32_t id, struct send_queue *zygote
         if (make_pair(&theirs, &sandbox->talk, true, err) < 0)
                 return -err->code;
         struct zygote_message request = { .op = ZYGOTE_FORK, .id = id, .plan = sandbox->plan };
-        const int fds[] = { sandbox->pid_fd, theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR], sandbox->inner[INNER_CHANNEL],
-                            sandbox->inner[INNER_HANDOFF] };
+        const int fds[] = { sandbox->pid_fd, theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR],
+                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF] };
         if (send_queue_put(zygote, &request, sizeof request, fds, ARRAY_LEN(fds)) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the zygote for an interpreter");
         return 0;
@@ -189,7 +197,8 @@ static void close_inner(struct sandbox *sandbox)
                 fd_close(&sandbox->inner[i]);
 }
 
-int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err)
+int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES],
+        struct csn_error *err)
 {
         sandbox_init(sandbox);
         sandbox->visits = true;
@@ -202,7 +211,8 @@ int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int 
         return sandbox->pid_fd < 0 ? no_descriptor(err, "keep the guest's process") : 0;
 }
 
-int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err)
+int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd,
+        struct csn_error *err)
 {
         sandbox->program = pid;
         sandbox->program_fd = pid_fd;
@@ -227,7 +237,9 @@ int sandbox_limit(struct sandbox *sandbox, struct csn_error *err)
 {
         const struct wire_shape *shape = &sandbox->plan.shape;
         const struct wire_limits *limits = &sandbox->plan.limits;
-        if (sandbox->visits || (shape->memory_bytes == limits->memory_bytes && shape->cpu_milli == limits->cpu_milli && shape->pids == limits->pids))
+        if (sandbox->visits ||
+                (shape->memory_bytes == limits->memory_bytes && shape->cpu_milli == limits->cpu_milli &&
+                        shape->pids == limits->pids))
                 return 0;
         return cgroup_leaf_limit(&sandbox->leaf, &sandbox->plan.cgroup, err);
 }

@@ -303,7 +303,8 @@ struct plan {
  * Errors: CSN_E_INPUT (a number out of bounds), CSN_E_UNSUPPORTED (the host lacks a required mechanism; the text
  * has the remedy).
  */
-int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret, struct csn_error *err);
+int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret,
+        struct csn_error *err);
 
 /*
  * Check the program's limits by the same rules and write them to the plan of an existing sandbox.  Errors:
@@ -357,9 +358,9 @@ int limits_set(const struct plan *plan, pid_t pid, enum limits_when when, struct
 
 /*
  * Run the steps in order (docs/design/isolation.md, Order of steps).  Process 1 calls apply_isolation(), then
- * apply_child() (it will be the program's ancestor) or apply_reaper() (a zygote's child has joined).  The zygote's child calls
- * apply_confined().  No foreign code exists in the sandbox before.  Errors: those of the steps, with the name of
- * the step.
+ * apply_child() (it will be the program's ancestor) or apply_reaper() (a zygote's child has joined).  The zygote's
+ * child calls apply_confined().  No foreign code exists in the sandbox before.  Errors: those of the steps, with the
+ * name of the step.
  */
 int apply_isolation(struct plan *plan, struct csn_error *err);
 int apply_child(struct plan *plan, struct csn_error *err);
@@ -416,7 +417,15 @@ struct sock_filter;
  * SECCOMP_REAPER, of a process 1 with no other duty than to reap, allows next to nothing.
  */
 enum seccomp_kind {
-        SECCOMP_SANDBOX, SECCOMP_OUTER_INIT, SECCOMP_ZYGOTE, SECCOMP_LAST, SECCOMP_LAST_ROOT, SECCOMP_REAPER, SECCOMP_ENGINE, SECCOMP_OPENER, SECCOMP_KINDS
+        SECCOMP_SANDBOX,
+        SECCOMP_OUTER_INIT,
+        SECCOMP_ZYGOTE,
+        SECCOMP_LAST,
+        SECCOMP_LAST_ROOT,
+        SECCOMP_REAPER,
+        SECCOMP_ENGINE,
+        SECCOMP_OPENER,
+        SECCOMP_KINDS
 };
 const struct sock_filter *seccomp_program(enum seccomp_kind kind, size_t *ret_len);
 
@@ -549,7 +558,8 @@ struct outer_init_message {
  * Start the outer init and wait until its root is built.  The caller owns *outer_init until outer_init_stop().
  * Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM.
  */
-int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir, struct csn_error *err);
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir,
+        struct csn_error *err);
 /* Kill the outer init; the kernel then kills all descendants (pid_namespaces(7)). */
 void outer_init_stop(struct outer_init *outer_init);
 
@@ -624,8 +634,9 @@ void sandbox_init(struct sandbox *sandbox);
  * Errors: CSN_E_INPUT (shape), CSN_E_UNSUPPORTED with the remedy, CSN_E_BUSY (no free uid or descriptor),
  * CSN_E_SYSTEM.
  */
-int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape, const struct abilities *abilities,
-                 struct cgroup_base *base, const struct uid_range *uids, struct send_queue *outer_init, struct csn_error *err);
+int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
+        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids,
+        struct send_queue *outer_init, struct csn_error *err);
 
 /* Move a process into a cgroup, by its pidfd.  Errors: CSN_E_SYSTEM. */
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);
@@ -651,12 +662,14 @@ int sandbox_join(struct sandbox *sandbox, uint32_t id, struct send_queue *zygote
  * The interpreter exists: send the cgroup descriptors of `leaf` (the sandbox's own leaf; for JOIN_GUEST the leaf
  * of the guest's sandbox).  Takes ownership of pid_fd.  Errors: CSN_E_SYSTEM.
  */
-int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd, struct csn_error *err);
+int sandbox_confined(struct sandbox *sandbox, const struct cgroup_leaf *leaf, pid_t pid, int pid_fd,
+        struct csn_error *err);
 /*
  * Initialize *sandbox as an interpreter inside the guest's sandbox `host`.  `fds` are the descriptors of
  * JOIN_GUEST and are taken.  Errors: CSN_E_BUSY (no free descriptor), CSN_E_SYSTEM.
  */
-int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES], struct csn_error *err);
+int sandbox_join_guest(struct sandbox *sandbox, const struct sandbox *host, int fds[WIRE_ENTRIES],
+        struct csn_error *err);
 
 /*
  * Send INNER_INIT_WORKER, _RELEASE, _RUN, _GUEST or _END to process 1; _RUN goes to the joined interpreter, if

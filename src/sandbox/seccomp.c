@@ -65,85 +65,102 @@ struct row {
 static const struct row rows[] = {
         /* files */
         A(read) A(write) A(close) A(openat) A(openat2) A(fstat) A(statx) A(lseek) A(pread64) A(pwrite64) A(readv)
-        A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(faccessat) A(faccessat2) A(fcntl) A(flock) A(fsync)
-        A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) A(fallocate) A(fadvise64)
-        A(readahead) A(getdents64) A(getcwd) A(chdir) A(fchdir) A(renameat) A(renameat2) A(mkdirat) A(linkat)
-        A(unlinkat) A(symlinkat) A(readlinkat) A(fchmod) A(fchmodat) A(fchmodat2) A(fchown) A(fchownat) A(umask)
-        A(utimensat) A(statfs) A(fstatfs) C(mknodat, ARG_MKNODAT) A(copy_file_range) A(sendfile) A(splice) A(tee)
-        A(vmsplice) A(setxattr) A(lsetxattr) A(fsetxattr) A(getxattr) A(lgetxattr) A(fgetxattr) A(listxattr)
-        A(llistxattr) A(flistxattr) A(removexattr) A(lremovexattr) A(fremovexattr) A(inotify_init1)
-        A(inotify_add_watch) A(inotify_rm_watch) A(memfd_create) A(dup) A(dup3) A(close_range)
+                A(writev) A(preadv) A(pwritev) A(preadv2) A(pwritev2) A(faccessat) A(faccessat2) A(fcntl) A(flock) A(
+                        fsync) A(fdatasync) A(sync) A(syncfs) A(sync_file_range) A(truncate) A(ftruncate) A(fallocate)
+                        A(fadvise64) A(readahead) A(getdents64) A(getcwd) A(chdir) A(fchdir) A(renameat) A(renameat2) A(
+                                mkdirat) A(linkat) A(unlinkat) A(symlinkat) A(readlinkat) A(fchmod) A(fchmodat)
+                                A(fchmodat2) A(fchown) A(fchownat) A(umask) A(utimensat) A(statfs) A(fstatfs) C(mknodat,
+                                        ARG_MKNODAT) A(copy_file_range) A(sendfile) A(splice)
+                                        A(tee) A(vmsplice) A(setxattr) A(lsetxattr) A(fsetxattr) A(getxattr)
+                                                A(lgetxattr) A(fgetxattr) A(listxattr) A(llistxattr) A(flistxattr) A(
+                                                        removexattr) A(lremovexattr) A(fremovexattr) A(inotify_init1)
+                                                        A(inotify_add_watch) A(inotify_rm_watch) A(memfd_create) A(
+                                                                dup) A(dup3) A(close_range)
 #if defined(__x86_64__)
-        A(open) A(creat) A(stat) A(lstat) A(newfstatat) A(access) A(getdents) A(rename) A(mkdir) A(rmdir) A(link)
-        A(unlink) A(symlink) A(readlink) A(chmod) A(chown) A(lchown) A(utime) A(utimes) A(futimesat)
-        C(mknod, ARG_MKNOD) A(inotify_init) A(dup2)
+                                                                A(open) A(creat) A(stat) A(lstat) A(
+                                                                        newfstatat) A(access) A(getdents)
+                                                                        A(rename) A(mkdir) A(rmdir) A(link) A(unlink) A(
+                                                                                symlink) A(readlink) A(chmod) A(chown)
+                                                                                A(lchown) A(utime) A(utimes)
+                                                                                        A(futimesat) C(mknod, ARG_MKNOD)
+                                                                                                A(inotify_init) A(dup2)
 #else
-        A(newfstatat)
+                                                                A(newfstatat)
 #endif
         /* memory */
         A(mmap) A(mprotect) A(munmap) A(brk) A(mremap) A(msync) A(mincore) A(madvise) A(mlock) A(mlock2) A(munlock)
-        A(mlockall) A(munlockall) A(pkey_alloc) A(pkey_mprotect) A(pkey_free) A(membarrier)
+                A(mlockall) A(munlockall) A(pkey_alloc) A(pkey_mprotect) A(pkey_free) A(membarrier)
         /* processes */
-        C(clone, ARG_CLONE) N(clone3) A(execve) A(execveat) A(exit) A(exit_group) A(wait4) A(waitid) A(kill)
-        A(tkill) A(tgkill) A(getpid) A(getppid) A(gettid) A(getpgid) A(setpgid) A(getsid) A(setsid) A(getuid)
-        A(geteuid) A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(setgid) A(setreuid)
-        A(setregid) A(setresuid) A(setresgid) A(setfsuid) A(setfsgid) A(setgroups) A(capget) A(capset)
-        C(prctl, ARG_PRCTL) A(set_tid_address) A(set_robust_list) A(get_robust_list) A(rseq) A(futex)
-        A(futex_waitv) A(sched_yield) A(sched_getaffinity) C(sched_setaffinity, ARG_NOT_INIT) A(sched_getparam)
-        C(sched_setparam, ARG_NOT_INIT) A(sched_getscheduler) C(sched_setscheduler, ARG_NOT_INIT) A(sched_getattr)
-        C(sched_setattr, ARG_NOT_INIT)
-        A(sched_get_priority_min) A(sched_get_priority_max) A(sched_rr_get_interval) A(getpriority) C(setpriority, ARG_PRIORITY)
-        A(ioprio_get) A(getrlimit) A(setrlimit) C(prlimit64, ARG_NOT_INIT) A(getrusage) A(times) A(sysinfo) A(uname) A(getcpu)
-        A(pidfd_open) A(pidfd_send_signal) A(landlock_create_ruleset) A(landlock_add_rule) A(landlock_restrict_self)
-        C(seccomp, ARG_SECCOMP) C(personality, ARG_PERSONALITY) A(getrandom) A(restart_syscall)
+        C(clone, ARG_CLONE) N(clone3) A(execve) A(execveat) A(exit) A(exit_group) A(wait4) A(waitid) A(kill) A(tkill) A(
+                tgkill) A(getpid) A(getppid) A(gettid) A(getpgid) A(setpgid) A(getsid) A(setsid) A(getuid) A(geteuid)
+                A(getgid) A(getegid) A(getresuid) A(getresgid) A(getgroups) A(setuid) A(
+                        setgid) A(setreuid) A(setregid) A(setresuid) A(setresgid) A(setfsuid) A(setfsgid)
+                        A(setgroups) A(capget) A(capset) C(prctl, ARG_PRCTL) A(set_tid_address)
+                                A(set_robust_list) A(get_robust_list) A(rseq) A(futex) A(futex_waitv) A(sched_yield) A(
+                                        sched_getaffinity) C(sched_setaffinity,
+                                        ARG_NOT_INIT) A(sched_getparam) C(sched_setparam,
+                                        ARG_NOT_INIT) A(sched_getscheduler)
+                                        C(sched_setscheduler, ARG_NOT_INIT) A(sched_getattr) C(sched_setattr,
+                                                ARG_NOT_INIT) A(sched_get_priority_min)
+                                                A(sched_get_priority_max) A(sched_rr_get_interval) A(getpriority) C(
+                                                        setpriority, ARG_PRIORITY) A(ioprio_get)
+                                                        A(getrlimit) A(setrlimit) C(prlimit64, ARG_NOT_INIT) A(
+                                                                getrusage) A(times) A(sysinfo) A(uname) A(getcpu)
+                                                                A(pidfd_open) A(pidfd_send_signal) A(
+                                                                        landlock_create_ruleset) A(landlock_add_rule)
+                                                                        A(landlock_restrict_self) C(seccomp,
+                                                                                ARG_SECCOMP) C(personality,
+                                                                                ARG_PERSONALITY) A(getrandom)
+                                                                                A(restart_syscall)
 #if defined(__x86_64__)
-        A(fork) A(vfork) A(pause) A(getpgrp) A(arch_prctl)
+                                                                                        A(fork) A(vfork) A(pause)
+                                                                                                A(getpgrp) A(arch_prctl)
 #endif
         /* signals and time */
         A(rt_sigaction) A(rt_sigprocmask) A(rt_sigpending) A(rt_sigtimedwait) A(rt_sigqueueinfo) A(rt_sigsuspend)
-        A(rt_sigreturn) A(rt_tgsigqueueinfo) A(sigaltstack) A(getitimer) A(setitimer) A(timer_create)
-        A(timer_settime) A(timer_gettime) A(timer_getoverrun) A(timer_delete) A(timerfd_create) A(timerfd_settime)
-        A(timerfd_gettime) A(nanosleep) A(clock_nanosleep) A(clock_gettime) A(clock_getres) A(gettimeofday)
-        A(signalfd4)
+                A(rt_sigreturn) A(rt_tgsigqueueinfo) A(sigaltstack) A(getitimer) A(setitimer) A(timer_create)
+                        A(timer_settime) A(timer_gettime) A(timer_getoverrun) A(timer_delete) A(timerfd_create)
+                                A(timerfd_settime) A(timerfd_gettime) A(nanosleep) A(clock_nanosleep) A(clock_gettime)
+                                        A(clock_getres) A(gettimeofday) A(signalfd4)
 #if defined(__x86_64__)
-        A(alarm) A(time) A(signalfd)
+                                                A(alarm) A(time) A(signalfd)
 #endif
         /* events */
         A(ppoll) A(pselect6) A(epoll_create1) A(epoll_ctl) A(epoll_pwait) A(epoll_pwait2) A(eventfd2) A(pipe2)
 #if defined(__x86_64__)
-        A(poll) A(select) A(epoll_create) A(epoll_wait) A(eventfd) A(pipe)
+                A(poll) A(select) A(epoll_create) A(epoll_wait) A(eventfd) A(pipe)
 #endif
         /* sockets */
-        C(socket, ARG_SOCKET) C(socketpair, ARG_SOCKET) A(bind) A(connect) A(listen) A(accept) A(accept4)
-        A(sendto) A(recvfrom) A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(getsockname) A(getpeername)
-        A(getsockopt) A(setsockopt) A(shutdown)
+        C(socket, ARG_SOCKET) C(socketpair, ARG_SOCKET) A(bind) A(connect) A(listen) A(accept) A(accept4) A(sendto)
+                A(recvfrom) A(sendmsg) A(recvmsg) A(sendmmsg) A(recvmmsg) A(getsockname) A(getpeername) A(getsockopt)
+                        A(setsockopt) A(shutdown)
         /* System V and POSIX objects, private by the ipc namespace */
-        A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semctl) A(semtimedop) A(msgget) A(msgsnd)
-        A(msgrcv) A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) A(mq_notify)
-        A(mq_getsetattr)
+        A(shmget) A(shmat) A(shmctl) A(shmdt) A(semget) A(semop) A(semctl) A(semtimedop) A(msgget) A(msgsnd) A(msgrcv)
+                A(msgctl) A(mq_open) A(mq_unlink) A(mq_timedsend) A(mq_timedreceive) A(mq_notify) A(mq_getsetattr)
         /* devices */
         C(ioctl, ARG_IOCTL)
         /* refused: a question of permission */
-        P(unshare) P(setns) P(pivot_root) P(chroot) P(mount) P(umount2) P(ptrace) P(reboot) P(swapon) P(swapoff)
-        P(acct) P(quotactl) P(quotactl_fd) P(syslog) P(init_module) P(finit_module) P(delete_module) P(kexec_load)
-        P(kexec_file_load) P(vhangup) P(clock_settime) P(settimeofday) P(adjtimex) P(clock_adjtime) P(sethostname)
-        P(setdomainname) P(ioprio_set) P(process_vm_readv) P(process_vm_writev) P(kcmp) P(bpf) P(perf_event_open)
-        P(open_by_handle_at) P(name_to_handle_at) P(add_key) P(request_key) P(keyctl) P(fanotify_init)
-        P(fanotify_mark) P(pidfd_getfd) P(nfsservctl)
+        P(unshare) P(setns) P(pivot_root) P(chroot) P(mount) P(umount2) P(ptrace) P(reboot) P(swapon) P(swapoff) P(acct)
+                P(quotactl) P(quotactl_fd) P(syslog) P(init_module) P(finit_module) P(delete_module) P(kexec_load)
+                        P(kexec_file_load) P(vhangup) P(clock_settime) P(settimeofday) P(adjtimex) P(clock_adjtime)
+                                P(sethostname) P(setdomainname) P(ioprio_set) P(process_vm_readv) P(process_vm_writev)
+                                        P(kcmp) P(bpf) P(perf_event_open) P(open_by_handle_at) P(name_to_handle_at)
+                                                P(add_key) P(request_key) P(keyctl) P(fanotify_init) P(fanotify_mark)
+                                                        P(pidfd_getfd) P(nfsservctl)
 #if defined(__x86_64__)
-        P(iopl) P(ioperm)
+                                                                P(iopl) P(ioperm)
 #endif
         /* refused: as if the kernel did not have it */
         N(fsopen) N(fsmount) N(fsconfig) N(fspick) N(open_tree) N(move_mount) N(mount_setattr) N(io_uring_setup)
-        N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
-        N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
-        N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
+                N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
+                        N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
+                                N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
         /* fs.aio-max-nr is one number for the whole host; libraries fall back to threads */
         N(io_setup) N(io_submit) N(io_getevents) N(io_pgetevents) N(io_cancel) N(io_destroy)
 #if defined(__x86_64__)
-        N(modify_ldt) N(ustat) N(sysfs) N(uselib) N(_sysctl) N(create_module) N(get_kernel_syms) N(query_module)
-        N(getpmsg) N(putpmsg) N(afs_syscall) N(tuxcall) N(security) N(set_thread_area) N(get_thread_area)
-        N(epoll_ctl_old) N(epoll_wait_old) N(vserver)
+                N(modify_ldt) N(ustat) N(sysfs) N(uselib) N(_sysctl) N(create_module) N(get_kernel_syms) N(query_module)
+                        N(getpmsg) N(putpmsg) N(afs_syscall) N(tuxcall) N(security) N(set_thread_area)
+                                N(get_thread_area) N(epoll_ctl_old) N(epoll_wait_old) N(vserver)
 #endif
 };
 
@@ -404,11 +421,13 @@ struct builder {
         size_t jumps_n;
 };
 
-/* What the table refuses and the isolation are made with.  The filter that is below all has these, and the last one refuses them. */
-static const struct row setup_rows[] = {
-        A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root) A(open_tree) A(move_mount) A(fsopen) A(fsconfig)
-        A(fsmount) A(fspick) A(mount_setattr) A(process_madvise) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP)
-};
+/*
+ * What the table refuses and the isolation are made with.  The filter that is below all has these, and the last one
+ * refuses them.
+ */
+static const struct row setup_rows[] = { A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root)
+                A(open_tree) A(move_mount) A(fsopen) A(fsconfig) A(fsmount) A(fspick) A(mount_setattr)
+                        A(process_madvise) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP) };
 
 /* How a zygote's child gets from where it was forked into a sandbox, and has its memory ready there. */
 static const long zygote_calls[] = { SYS_setns, SYS_prctl, SYS_process_madvise };
@@ -434,34 +453,180 @@ static bool is_zygote_call(uint32_t nr)
  * nobody else: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
  */
 static const long engine_calls[] = {
-        SYS_read, SYS_write, SYS_close, SYS_openat, SYS_openat2, SYS_fstat, SYS_statx, SYS_newfstatat, SYS_lseek, SYS_pread64, SYS_pwrite64, SYS_readv,
-        SYS_writev, SYS_preadv, SYS_pwritev, SYS_faccessat, SYS_faccessat2, SYS_fcntl, SYS_flock, SYS_fsync, SYS_fdatasync, SYS_ftruncate,
-        SYS_fallocate, SYS_fadvise64, SYS_getdents64, SYS_getcwd, SYS_renameat, SYS_renameat2, SYS_mkdirat, SYS_linkat, SYS_unlinkat, SYS_symlinkat,
-        SYS_readlinkat, SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_umask, SYS_utimensat, SYS_statfs, SYS_fstatfs, SYS_copy_file_range, SYS_sendfile,
-        SYS_splice, SYS_memfd_create, SYS_dup, SYS_dup3, SYS_close_range, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_brk, SYS_mremap, SYS_msync,
-        SYS_mincore, SYS_madvise, SYS_clone3, SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_kill, SYS_tgkill, SYS_getpid, SYS_getppid, SYS_gettid,
-        SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_capget, SYS_prctl, SYS_set_robust_list, SYS_rseq, SYS_futex, SYS_sched_yield,
-        SYS_sched_getaffinity, SYS_prlimit64, SYS_getrlimit, SYS_setrlimit, SYS_getrusage, SYS_sysinfo, SYS_uname, SYS_getcpu, SYS_getrandom,
-        SYS_restart_syscall, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_sigaltstack, SYS_timerfd_create,
-        SYS_timerfd_settime, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_signalfd4, SYS_ppoll,
-        SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_eventfd2, SYS_pipe2, SYS_socket, SYS_socketpair, SYS_bind,
-        SYS_connect, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
-        SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt, SYS_shutdown, SYS_ioctl,
+        SYS_read,
+        SYS_write,
+        SYS_close,
+        SYS_openat,
+        SYS_openat2,
+        SYS_fstat,
+        SYS_statx,
+        SYS_newfstatat,
+        SYS_lseek,
+        SYS_pread64,
+        SYS_pwrite64,
+        SYS_readv,
+        SYS_writev,
+        SYS_preadv,
+        SYS_pwritev,
+        SYS_faccessat,
+        SYS_faccessat2,
+        SYS_fcntl,
+        SYS_flock,
+        SYS_fsync,
+        SYS_fdatasync,
+        SYS_ftruncate,
+        SYS_fallocate,
+        SYS_fadvise64,
+        SYS_getdents64,
+        SYS_getcwd,
+        SYS_renameat,
+        SYS_renameat2,
+        SYS_mkdirat,
+        SYS_linkat,
+        SYS_unlinkat,
+        SYS_symlinkat,
+        SYS_readlinkat,
+        SYS_fchmod,
+        SYS_fchmodat,
+        SYS_fchown,
+        SYS_umask,
+        SYS_utimensat,
+        SYS_statfs,
+        SYS_fstatfs,
+        SYS_copy_file_range,
+        SYS_sendfile,
+        SYS_splice,
+        SYS_memfd_create,
+        SYS_dup,
+        SYS_dup3,
+        SYS_close_range,
+        SYS_mmap,
+        SYS_mprotect,
+        SYS_munmap,
+        SYS_brk,
+        SYS_mremap,
+        SYS_msync,
+        SYS_mincore,
+        SYS_madvise,
+        SYS_clone3,
+        SYS_exit,
+        SYS_exit_group,
+        SYS_wait4,
+        SYS_waitid,
+        SYS_kill,
+        SYS_tgkill,
+        SYS_getpid,
+        SYS_getppid,
+        SYS_gettid,
+        SYS_getuid,
+        SYS_geteuid,
+        SYS_getgid,
+        SYS_getegid,
+        SYS_capget,
+        SYS_prctl,
+        SYS_set_robust_list,
+        SYS_rseq,
+        SYS_futex,
+        SYS_sched_yield,
+        SYS_sched_getaffinity,
+        SYS_prlimit64,
+        SYS_getrlimit,
+        SYS_setrlimit,
+        SYS_getrusage,
+        SYS_sysinfo,
+        SYS_uname,
+        SYS_getcpu,
+        SYS_getrandom,
+        SYS_restart_syscall,
+        SYS_rt_sigaction,
+        SYS_rt_sigprocmask,
+        SYS_rt_sigreturn,
+        SYS_rt_sigtimedwait,
+        SYS_sigaltstack,
+        SYS_timerfd_create,
+        SYS_timerfd_settime,
+        SYS_nanosleep,
+        SYS_clock_nanosleep,
+        SYS_clock_gettime,
+        SYS_clock_getres,
+        SYS_gettimeofday,
+        SYS_signalfd4,
+        SYS_ppoll,
+        SYS_pselect6,
+        SYS_epoll_create1,
+        SYS_epoll_ctl,
+        SYS_epoll_pwait,
+        SYS_epoll_pwait2,
+        SYS_eventfd2,
+        SYS_pipe2,
+        SYS_socket,
+        SYS_socketpair,
+        SYS_bind,
+        SYS_connect,
+        SYS_listen,
+        SYS_accept,
+        SYS_accept4,
+        SYS_sendto,
+        SYS_recvfrom,
+        SYS_sendmsg,
+        SYS_recvmsg,
+        SYS_sendmmsg,
+        SYS_recvmmsg,
+        SYS_getsockname,
+        SYS_getpeername,
+        SYS_getsockopt,
+        SYS_setsockopt,
+        SYS_shutdown,
+        SYS_ioctl,
 #if defined(__x86_64__)
-        SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_readlink, SYS_chmod, SYS_dup2, SYS_time,
-        SYS_poll, SYS_select, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_pipe,
+        SYS_open,
+        SYS_stat,
+        SYS_lstat,
+        SYS_access,
+        SYS_rename,
+        SYS_mkdir,
+        SYS_rmdir,
+        SYS_unlink,
+        SYS_readlink,
+        SYS_chmod,
+        SYS_dup2,
+        SYS_time,
+        SYS_poll,
+        SYS_select,
+        SYS_epoll_create,
+        SYS_epoll_wait,
+        SYS_eventfd,
+        SYS_pipe,
 #endif
 };
 static const long opener_calls[] = {
-        SYS_read, SYS_write, SYS_close, SYS_openat, SYS_openat2, SYS_fstat, SYS_newfstatat, SYS_fstatfs, SYS_fchmodat, SYS_sendmsg, SYS_recvmsg,
-        SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall,
+        SYS_read,
+        SYS_write,
+        SYS_close,
+        SYS_openat,
+        SYS_openat2,
+        SYS_fstat,
+        SYS_newfstatat,
+        SYS_fstatfs,
+        SYS_fchmodat,
+        SYS_sendmsg,
+        SYS_recvmsg,
+        SYS_exit,
+        SYS_exit_group,
+        SYS_rt_sigreturn,
+        SYS_restart_syscall,
 #if defined(__x86_64__)
-        SYS_open, SYS_chmod,
+        SYS_open,
+        SYS_chmod,
 #endif
 };
 
-/* It waits at its socket, and at last for all that is left.  Each sandbox loads this, so all else is refused alike, which is a shorter program. */
-static const long reaper_calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall };
+/*
+ * It waits at its socket, and at last for all that is left.  Each sandbox loads this, so all else is refused alike,
+ * which is a shorter program.
+ */
+static const long reaper_calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
+        SYS_restart_syscall };
 
 static const struct {
         const long *calls;         /* NULL: all of the table */
@@ -486,11 +651,15 @@ static void put_rows(struct interval by_number[], const struct row *from, size_t
                 by_number[from[i].nr] = (struct interval){ (uint32_t)from[i].nr, from[i].verdict, from[i].value };
 }
 
-/* Above the outer init's: of what that one lets by besides the table all but what this kind still needs, and nothing else. */
+/*
+ * Above the outer init's: of what that one lets by besides the table all but what this kind still needs, and nothing
+ * else.
+ */
 static void put_above(struct interval by_number[], enum seccomp_kind kind)
 {
         by_number[SYS_ioctl] = (struct interval){ SYS_ioctl, SECCOMP_CHECK, ARG_IOCTL_LAST };
-        by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK, kind == SECCOMP_LAST_ROOT ? ARG_PRCTL_ROOT : ARG_PRCTL_LAST };
+        by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK,
+                kind == SECCOMP_LAST_ROOT ? ARG_PRCTL_ROOT : ARG_PRCTL_LAST };
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 if (!is_setup(nr) || (kind == SECCOMP_ZYGOTE && is_zygote_call(nr)))
                         by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
@@ -508,7 +677,9 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
                 put_above(by_number, kind);
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 if (!is_kept(kind, nr))
-                        by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO, by_number[nr].verdict == SECCOMP_ERRNO && kind != SECCOMP_REAPER ? by_number[nr].value : EPERM };
+                        by_number[nr] = (struct interval){ nr, SECCOMP_ERRNO,
+                                by_number[nr].verdict == SECCOMP_ERRNO && kind != SECCOMP_REAPER ? by_number[nr].value
+                                                                                                 : EPERM };
         for (uint32_t nr = 0; nr <= NR_END; nr++) {
                 const struct interval *last = b->n ? &b->intervals[b->n - 1] : NULL;
                 if (!last || last->verdict != by_number[nr].verdict || last->value != by_number[nr].value)
@@ -565,7 +736,8 @@ static void build(struct program *p, enum seccomp_kind kind)
         emit(p, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
         emit_return(p, SECCOMP_RET_KILL_PROCESS);   /* i386 by int 0x80, or a far jump into another mode */
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-        collect_intervals(&b, kind);   /* the last interval has no upper end: x32 numbers are ENOSYS, as all that is not there */
+        collect_intervals(&b,
+                kind); /* the last interval has no upper end: x32 numbers are ENOSYS, as all that is not there */
         emit_tree(&b, 0, b.n);
         emit_checks(&b);
 }

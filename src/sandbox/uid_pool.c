@@ -46,7 +46,8 @@ static bool has_capability(unsigned number)
 enum uid_way uid_way(const struct uid_range *range)
 {
         uint32_t outer, outer_group;
-        bool mapped = maps("/proc/self/uid_map", range->first, &outer) && maps("/proc/self/gid_map", range->first, &outer_group);
+        bool mapped = maps("/proc/self/uid_map", range->first, &outer) &&
+                maps("/proc/self/gid_map", range->first, &outer_group);
         if (!mapped && maps("/proc/self/uid_map", geteuid(), &outer) && outer != 0)
                 return UIDS_OWN;
         if (mapped && !has_capability(CAP_SYS_ADMIN) && has_capability(CAP_SETUID) && has_capability(CAP_SETGID))
@@ -63,15 +64,16 @@ static int lock_name(const char *kind, uint32_t uid, int *ret_lock)
                 return -1;
         struct sockaddr_un name = { .sun_family = AF_UNIX };
         int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "caisson-%s-%u", kind, uid);
-        if (bind(sock, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0)
+        if (bind(sock, (struct sockaddr *)&name,
+                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0)
                 return -1;
         *ret_lock = take_fd(&sock);
         return 0;
 }
 
 /*
- * `n` numbers of `step` ids each, from `first` on; one of them that nobody has.  errno is EADDRINUSE when there is none.
- * Names have the first id in them, so two supervisors with one range agree on them.
+ * `n` numbers of `step` ids each, from `first` on; one of them that nobody has.  errno is EADDRINUSE when there is
+ * none. Names have the first id in them, so two supervisors with one range agree on them.
  */
 static int take(const char *kind, uint32_t first, uint32_t n, uint32_t step, uint32_t *ret, int *ret_lock)
 {
@@ -104,13 +106,16 @@ int uid_take_block(const struct uid_range *range, uint32_t *ret_first, int *ret_
 {
         uint32_t blocks = uid_blocks(range);
         if (blocks == 0)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "root inside needs %d ids, and %u are all that sandboxes have here: set engine.uid_count to %d or more",
-                               UID_BLOCK, range->count, 2 * UID_BLOCK);
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "root inside needs %d ids, and %u are all that sandboxes have here: set engine.uid_count to %d or more",
+                        UID_BLOCK, range->count, 2 * UID_BLOCK);
         if (take("ids", first_block(range), blocks, UID_BLOCK, ret_first, ret_lock) == 0)
                 return 0;
         if (errno != EADDRINUSE)
                 return err_set(err, CSN_E_SYSTEM, errno, "lock a block of uids");
-        return err_set(err, CSN_E_BUSY, 0, "no block of ids for root inside is free, of %u: end a sandbox with root, or widen engine.uid_count", blocks);
+        return err_set(err, CSN_E_BUSY, 0,
+                "no block of ids for root inside is free, of %u: end a sandbox with root, or widen engine.uid_count",
+                blocks);
 }
 
 int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, struct csn_error *err)
@@ -120,5 +125,6 @@ int uid_take(const struct uid_range *range, uint32_t *ret_uid, int *ret_lock, st
                 return 0;
         if (errno != EADDRINUSE)
                 return err_set(err, CSN_E_SYSTEM, errno, "lock a uid");
-        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen engine.uid_count", first_block(range) - first, TRIES);
+        return err_set(err, CSN_E_BUSY, 0, "no free uid among %u in %d tries: widen engine.uid_count",
+                first_block(range) - first, TRIES);
 }

@@ -55,7 +55,8 @@ static int enter(int pid_fd, struct csn_error *err)
 {
         if (setns(pid_fd, ENTERED) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "enter the sandbox");
-        if (setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 || setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
+        if (setresgid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0 ||
+                setresuid(SANDBOX_UID, SANDBOX_UID, SANDBOX_UID) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid");
         if (setsid() < 0 || chdir(SANDBOX_HOME) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' home and a session");

@@ -13,11 +13,12 @@
 static int add(struct store *store, const char *sql, const struct store_run *run, struct csn_error *err)
 {
         int rc = sql_do_surely(store, err, sql,
-                        SQL_VALUES(sql_text(run->id), sql_text(run->tenant), sql_text(run->key), sql_text(run->task_id), sql_text(run->user),
-                                   sql_text(run->language), sql_text(run->profile), sql_text(run->policy), sql_text(run->code_sha256),
-                                   sql_text(status_name(run->status)), sql_number(run->exit_code), sql_text(run->verdict), sql_text(run->boundary),
-                                   sql_number(run->started_ms), sql_number(run->finished_ms), sql_count(run->cpu_ms), sql_count(run->wall_ms),
-                                   sql_count(run->memory_peak_bytes), sql_text(run->trace_id)));
+                SQL_VALUES(sql_text(run->id), sql_text(run->tenant), sql_text(run->key), sql_text(run->task_id),
+                        sql_text(run->user), sql_text(run->language), sql_text(run->profile), sql_text(run->policy),
+                        sql_text(run->code_sha256), sql_text(status_name(run->status)), sql_number(run->exit_code),
+                        sql_text(run->verdict), sql_text(run->boundary), sql_number(run->started_ms),
+                        sql_number(run->finished_ms), sql_count(run->cpu_ms), sql_count(run->wall_ms),
+                        sql_count(run->memory_peak_bytes), sql_text(run->trace_id)));
         return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
 }
 
@@ -34,29 +35,34 @@ int audit_add(struct store *store, const struct store_run *run, struct csn_error
 
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)
 {
-        int rc = sql_do_surely(store, err, "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
-                        SQL_VALUES(sql_text(tenant), sql_number(at_ms / 60000), sql_count(cpu_ms)));
+        int rc = sql_do_surely(store, err,
+                "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
+                SQL_VALUES(sql_text(tenant), sql_number(at_ms / 60000), sql_count(cpu_ms)));
         return rc < 0 ? err_wrap(err, "add what %.64s used", tenant) : 0;
 }
 
 /* ---- records ---- */
 
-int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err)
+int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len,
+        int64_t expires_ms, struct csn_error *err)
 {
         if (store_has_room(store, err) < 0)
                 return err_wrap(err, "keep the record of the run %.60s", id);
-        int rc = sql_do(store, err, "INSERT INTO records (id, tenant, expires_ms, bytes, record) VALUES (?1, ?2, ?3, ?4, ?5)",
-                        SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(expires_ms), sql_count(len), sql_bytes(SQLITE_TEXT, record, len)));
+        int rc = sql_do(store, err,
+                "INSERT INTO records (id, tenant, expires_ms, bytes, record) VALUES (?1, ?2, ?3, ?4, ?5)",
+                SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(expires_ms), sql_count(len),
+                        sql_bytes(SQLITE_TEXT, record, len)));
         return rc < 0 ? err_wrap(err, "keep the record of the run %.60s", id) : 0;
 }
 
-int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record, size_t *ret_len,
-                struct csn_error *err)
+int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record,
+        size_t *ret_len, struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT record FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2) AND "
-                          "(expires_ms = 0 OR expires_ms > ?3)",
-                          SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
+        int rc = sql_open(store, &rows, err,
+                "SELECT record FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2) AND "
+                "(expires_ms = 0 OR expires_ms > ?3)",
+                SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return err_wrap(err, "read the record of the run %.60s", id);
@@ -67,19 +73,22 @@ int runs_record(struct store *store, const char *id, const char *tenant, struct 
 
 int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
-        int rc = sql_do_surely(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)", SQL_VALUES(sql_text(id), sql_text(tenant)));
+        int rc = sql_do_surely(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)",
+                SQL_VALUES(sql_text(id), sql_text(tenant)));
         if (rc < 0)
                 return err_wrap(err, "forget the record of the run %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
         return 0;
 }
 
-int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes, struct csn_error *err)
+int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes,
+        struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT (SELECT sum(cpu_ms) FROM cpu_used WHERE tenant = ?1 AND minute >= ?2), "
-                          "(SELECT bytes FROM bytes_kept WHERE tenant = ?1)",
-                          SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000)));
+        int rc = sql_open(store, &rows, err,
+                "SELECT (SELECT sum(cpu_ms) FROM cpu_used WHERE tenant = ?1 AND minute >= ?2), "
+                "(SELECT bytes FROM bytes_kept WHERE tenant = ?1)",
+                SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return err_wrap(err, "add up what %.64s used", tenant);
@@ -88,13 +97,15 @@ int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_
         return 0;
 }
 
-int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms, struct csn_error *err)
+int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms,
+        struct csn_error *err)
 {
         auto_rows rows = { 0 };
         /* The newest minute with which the sum of it and of all after it is too much: it has to go. */
-        int rc = sql_open(store, &rows, err, "SELECT coalesce(max(minute) + 1, 0) FROM (SELECT minute, sum(cpu_ms) OVER (ORDER BY minute DESC) AS used "
-                          "FROM cpu_used WHERE tenant = ?1 AND minute >= ?2) WHERE used >= ?3",
-                          SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000), sql_count(cpu_ms)));
+        int rc = sql_open(store, &rows, err,
+                "SELECT coalesce(max(minute) + 1, 0) FROM (SELECT minute, sum(cpu_ms) OVER (ORDER BY minute DESC) AS used "
+                "FROM cpu_used WHERE tenant = ?1 AND minute >= ?2) WHERE used >= ?3",
+                SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000), sql_count(cpu_ms)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return err_wrap(err, "add up what %.64s used", tenant);
@@ -164,14 +175,16 @@ static void compose(const struct runs_filter *filter, char *sql, size_t size)
 {
         bool few = given(filter->task_id) || given(filter->user);
         snprintf(sql, size, "SELECT " COLUMNS " FROM runs WHERE number < ?1%s%s%s%s ORDER BY number DESC LIMIT ?6",
-                 given(filter->task_id) ? " AND task_id = ?2 AND task_id <> ''" : "",
-                 given(filter->user) ? " AND user = ?3 AND user <> ''" : "",
-                 !given(filter->tenant) ? "" : few ? " AND +tenant = ?4" : " AND tenant = ?4",   /* +: not by this index */
-                 filter->status >= 0 ? " AND status = ?5" : "");
+                given(filter->task_id) ? " AND task_id = ?2 AND task_id <> ''" : "",
+                given(filter->user) ? " AND user = ?3 AND user <> ''" : "",
+                !given(filter->tenant) ? ""
+                        : few          ? " AND +tenant = ?4"
+                                       : " AND tenant = ?4", /* +: not by this index */
+                filter->status >= 0 ? " AND status = ?5" : "");
 }
 
-int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret, size_t *ret_n,
-              struct csn_error *err)
+int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         char sql[600];
@@ -182,8 +195,9 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
                 return rc;
         compose(filter, sql, sizeof sql);
         struct store_run *runs = arena_alloc(arena, (most + 1) * sizeof *runs);
-        rc = sql_open(store, &rows, err, sql, SQL_VALUES(sql_number(before), sql_text(filter->task_id), sql_text(filter->user),
-                                                         sql_text(filter->tenant), sql_text(status_name(filter->status)), sql_count(most)));
+        rc = sql_open(store, &rows, err, sql,
+                SQL_VALUES(sql_number(before), sql_text(filter->task_id), sql_text(filter->user),
+                        sql_text(filter->tenant), sql_text(status_name(filter->status)), sql_count(most)));
         while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
                 read_run(&rows, arena, &runs[n++]);
         if (rc < 0)

@@ -17,14 +17,17 @@
 static bool is_id(const char *text)
 {
         size_t len = strlen(ID_PREFIX);
-        return strncmp(text, ID_PREFIX, len) == 0 && strlen(text) == len + ID_DIGITS && strspn(text + len, "0123456789abcdef") == ID_DIGITS;
+        return strncmp(text, ID_PREFIX, len) == 0 && strlen(text) == len + ID_DIGITS &&
+                strspn(text + len, "0123456789abcdef") == ID_DIGITS;
 }
 
 int files_check_name(const char *name, size_t len, struct csn_error *err)
 {
         if (len == 0 || len > FILE_NAME_BYTES_MAX)
-                return err_field(err, "name", "a file's name has 1 to %d bytes, and this one %zu; give ?name=", FILE_NAME_BYTES_MAX, len);
-        if (memchr(name, '/', len) || memchr(name, 0, len) || (len == 1 && name[0] == '.') || (len == 2 && memcmp(name, "..", 2) == 0))
+                return err_field(err, "name",
+                        "a file's name has 1 to %d bytes, and this one %zu; give ?name=", FILE_NAME_BYTES_MAX, len);
+        if (memchr(name, '/', len) || memchr(name, 0, len) || (len == 1 && name[0] == '.') ||
+                (len == 2 && memcmp(name, "..", 2) == 0))
                 return err_field(err, "name", "a file's name has no slash and no NUL, and is neither . nor ..");
         return 0;
 }
@@ -33,11 +36,14 @@ int files_check_name(const char *name, size_t len, struct csn_error *err)
 
 static int insert(struct store *store, const struct store_file *file, struct csn_error *err)
 {
-        return sql_do(store, err, "INSERT INTO files (id, tenant, name, size, sha256, mime, run, user, created_ms, expires_ms, bytes) "
-                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                      SQL_VALUES(sql_text(file->id), sql_text(file->tenant), sql_bytes(SQLITE_BLOB, file->name, strlen(file->name)),
-                                 sql_count(file->size), sql_text(file->sha256), sql_text(file->mime), sql_text(file->run), sql_text(file->user),
-                                 sql_number(file->created_ms), sql_number(file->expires_ms), sql_count(file->size + STORE_ENTRY_BYTES)));
+        return sql_do(store, err,
+                "INSERT INTO files (id, tenant, name, size, sha256, mime, run, user, created_ms, expires_ms, bytes) "
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                SQL_VALUES(sql_text(file->id), sql_text(file->tenant),
+                        sql_bytes(SQLITE_BLOB, file->name, strlen(file->name)), sql_count(file->size),
+                        sql_text(file->sha256), sql_text(file->mime), sql_text(file->run), sql_text(file->user),
+                        sql_number(file->created_ms), sql_number(file->expires_ms),
+                        sql_count(file->size + STORE_ENTRY_BYTES)));
 }
 
 static int add_row(struct incoming *incoming, const struct store_file *file, struct csn_error *err)
@@ -98,12 +104,13 @@ static void read_file(struct sql_rows *rows, struct arena *arena, struct store_f
         snprintf(ret->sha256, sizeof ret->sha256, "%s", sql_get_text(rows, 4, arena));
 }
 
-int files_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, bool *ret_there,
-               struct csn_error *err)
+int files_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret,
+        bool *ret_there, struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
-                          SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
+        int rc = sql_open(store, &rows, err,
+                "SELECT " COLUMNS " FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
+                SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return err_wrap(err, "look for the file %.60s", id);
@@ -113,8 +120,8 @@ int files_find(struct store *store, const char *id, const char *tenant, struct a
         return 0;
 }
 
-int files_content(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, int *ret_fd, bool *ret_there,
-                  struct csn_error *err)
+int files_content(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret,
+        int *ret_fd, bool *ret_there, struct csn_error *err)
 {
         bool there = false;
         struct stat st;
@@ -160,8 +167,8 @@ static int number_before(struct store *store, const struct files_filter *filter,
         return rc < 0 ? rc : 0;
 }
 
-int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret, size_t *ret_n,
-             struct csn_error *err)
+int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret,
+        size_t *ret_n, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         int64_t before;
@@ -171,10 +178,11 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
         if (filter->below && filter->below < before)
                 before = filter->below;
         struct store_file *files = arena_alloc(arena, (most + 1) * sizeof *files);
-        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM files WHERE tenant = ?1 AND number < ?2 AND (?3 = '' OR run = ?3) AND "
-                          "(?4 = '' OR user = ?4) AND (expires_ms = 0 OR expires_ms > ?5) ORDER BY number DESC LIMIT ?6",
-                          SQL_VALUES(sql_text(filter->tenant), sql_number(before), sql_text(filter->run), sql_text(filter->user),
-                                     sql_number(time_now_ms()), sql_count(most)));
+        int rc = sql_open(store, &rows, err,
+                "SELECT " COLUMNS " FROM files WHERE tenant = ?1 AND number < ?2 AND (?3 = '' OR run = ?3) AND "
+                "(?4 = '' OR user = ?4) AND (expires_ms = 0 OR expires_ms > ?5) ORDER BY number DESC LIMIT ?6",
+                SQL_VALUES(sql_text(filter->tenant), sql_number(before), sql_text(filter->run), sql_text(filter->user),
+                        sql_number(time_now_ms()), sql_count(most)));
         while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
                 read_file(&rows, arena, &files[n++]);
         if (rc < 0)
@@ -190,8 +198,9 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
         if (files_folder(store, err) < 0 ||
-            sql_do_surely(store, err, "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
-                   SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms()))) < 0)
+                sql_do_surely(store, err,
+                        "DELETE FROM files WHERE id = ?1 AND tenant = ?2 AND (expires_ms = 0 OR expires_ms > ?3)",
+                        SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms()))) < 0)
                 return err_wrap(err, "remove the file %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
         if (*ret_there)
@@ -204,8 +213,10 @@ static int take_expired(struct store *store, struct arena *arena, char **ids, si
 {
         auto_rows rows = { 0 };
         size_t n = 0;
-        int rc = sql_open(store, &rows, err, "DELETE FROM files WHERE number IN (SELECT number FROM files WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2) "
-                          "RETURNING id", SQL_VALUES(sql_number(time_now_ms()), sql_number(CLEAN_AT_ONCE)));
+        int rc = sql_open(store, &rows, err,
+                "DELETE FROM files WHERE number IN (SELECT number FROM files WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2) "
+                "RETURNING id",
+                SQL_VALUES(sql_number(time_now_ms()), sql_number(CLEAN_AT_ONCE)));
         while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
                 if (n < CLEAN_AT_ONCE)
                         ids[n++] = sql_get_text(&rows, 0, arena);

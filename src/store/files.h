@@ -24,7 +24,8 @@ struct incoming {
  * Check for space for `more` bytes of a tenant, with all uploads in progress except `but`.  Errors: as
  * incoming_add().
  */
-int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but, uint64_t more, struct csn_error *err);
+int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but,
+        uint64_t more, struct csn_error *err);
 /* SHA-256 of the received content, in hexadecimal; ends the upload's digest.  Errors: CSN_E_SYSTEM. */
 int incoming_digest(struct incoming *incoming, char hex[static 65], struct csn_error *err);
 /* Rename the upload to its permanent name in the same folder.  -1 with errno. */

@@ -9,7 +9,8 @@ int store_folder(const struct store *store, const char *name, int *ret_fd, struc
         struct stat folder;
         bool made = mkdirat(store->folder_fd, name, 0700) == 0;
         auto_fd fd = openat(store->folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && made && geteuid() == 0 && (fstat(store->folder_fd, &folder) < 0 || fchown(fd, folder.st_uid, folder.st_gid) < 0))
+        if (fd >= 0 && made && geteuid() == 0 &&
+                (fstat(store->folder_fd, &folder) < 0 || fchown(fd, folder.st_uid, folder.st_gid) < 0))
                 fd_close(&fd);
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder %s of the store", name);

@@ -11,7 +11,8 @@ struct taken {
         size_t len;
 };
 
-static int look_up(struct store *store, const struct idempotency *one, struct arena *arena, struct taken *ret, struct csn_error *err)
+static int look_up(struct store *store, const struct idempotency *one, struct arena *arena, struct taken *ret,
+        struct csn_error *err)
 {
         auto_rows rows = { 0 };
         *ret = (struct taken){ 0 };
@@ -40,8 +41,8 @@ static enum idempotency_found judge(const struct taken *taken)
         return taken->answered ? IDEMPOTENCY_DONE : IDEMPOTENCY_BUSY;
 }
 
-int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena, enum idempotency_found *ret, int *ret_http,
-                     char **ret_answer, size_t *ret_len, struct csn_error *err)
+int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena,
+        enum idempotency_found *ret, int *ret_http, char **ret_answer, size_t *ret_len, struct csn_error *err)
 {
         struct taken taken = { 0 };
         enum idempotency_found found = IDEMPOTENCY_NEW;
@@ -52,9 +53,10 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
                 if (rc == 0 && found == IDEMPOTENCY_NEW && store_has_room(store, err) < 0)
                         rc = -CSN_E_BUSY;
                 if (rc == 0 && found == IDEMPOTENCY_NEW)
-                        rc = sql_do(store, err, "INSERT OR REPLACE INTO idempotency (tenant, name, sha256, owner, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-                                    SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(store->owner),
-                                               sql_number(one->expires_ms)));
+                        rc = sql_do(store, err,
+                                "INSERT OR REPLACE INTO idempotency (tenant, name, sha256, owner, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+                                SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256),
+                                        sql_number(store->owner), sql_number(one->expires_ms)));
                 rc = sql_end(store, rc, err);
         }
         if (rc < 0)
@@ -66,13 +68,15 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
         return 0;
 }
 
-int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len, struct csn_error *err)
+int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len,
+        struct csn_error *err)
 {
         int64_t owner = one->owner ? one->owner : store->owner;
-        int rc = sql_do_surely(store, err, "UPDATE idempotency SET http = ?5, answer = ?6, expires_ms = ?7 "
-                        "WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
-                        SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(owner), sql_number(http),
-                                   sql_bytes(SQLITE_BLOB, answer, len), sql_number(one->expires_ms)));
+        int rc = sql_do_surely(store, err,
+                "UPDATE idempotency SET http = ?5, answer = ?6, expires_ms = ?7 "
+                "WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
+                SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(owner),
+                        sql_number(http), sql_bytes(SQLITE_BLOB, answer, len), sql_number(one->expires_ms)));
         if (rc < 0)
                 return err_wrap(err, "keep the answer of %.100s", one->name);
         if (sqlite3_changes(store->db) == 0)
@@ -82,7 +86,9 @@ int idempotency_answer(struct store *store, const struct idempotency *one, int h
 
 int idempotency_drop(struct store *store, const struct idempotency *one, struct csn_error *err)
 {
-        int rc = sql_do_surely(store, err, "DELETE FROM idempotency WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
-                        SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256), sql_number(store->owner)));
+        int rc = sql_do_surely(store, err,
+                "DELETE FROM idempotency WHERE tenant = ?1 AND name = ?2 AND sha256 = ?3 AND owner = ?4 AND answer IS NULL",
+                SQL_VALUES(sql_text(one->tenant), sql_text(one->name), sql_text(one->sha256),
+                        sql_number(store->owner)));
         return rc < 0 ? err_wrap(err, "give back the name %.100s", one->name) : 0;
 }

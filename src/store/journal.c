@@ -70,11 +70,20 @@ static void add_text(char *slot, size_t *len, const char *text)
 static size_t encode(const struct run_left *left, enum slot_state state, char slot[static SLOT_BYTES])
 {
         const struct store_run *run = &left->run;
-        const char *const texts[TEXTS_N] = { run->id, run->tenant, run->key, run->task_id, run->user, run->language, run->profile, run->policy,
-                                             run->code_sha256, run->verdict, run->trace_id, left->name.name, left->name.sha256, run->boundary };
-        struct slot_head head = { .state = state, .status = run->status, .exit_code = run->exit_code, .started_ms = run->started_ms,
-                                  .finished_ms = run->finished_ms, .expires_ms = left->name.expires_ms, .owner = left->name.owner,
-                                  .cpu_ms = run->cpu_ms, .wall_ms = run->wall_ms, .memory_peak_bytes = run->memory_peak_bytes, .kept = left->kept };
+        const char *const texts[TEXTS_N] = { run->id, run->tenant, run->key, run->task_id, run->user, run->language,
+                run->profile, run->policy, run->code_sha256, run->verdict, run->trace_id, left->name.name,
+                left->name.sha256, run->boundary };
+        struct slot_head head = { .state = state,
+                .status = run->status,
+                .exit_code = run->exit_code,
+                .started_ms = run->started_ms,
+                .finished_ms = run->finished_ms,
+                .expires_ms = left->name.expires_ms,
+                .owner = left->name.owner,
+                .cpu_ms = run->cpu_ms,
+                .wall_ms = run->wall_ms,
+                .memory_peak_bytes = run->memory_peak_bytes,
+                .kept = left->kept };
         size_t len = sizeof head;
         for (size_t i = 0; i < TEXTS_N; i++) {
                 bool fits = texts[i] && strlen(texts[i]) + len + TEXTS_N < SLOT_BYTES;
@@ -107,12 +116,27 @@ static bool decode(const char *slot, size_t size, struct arena *arena, struct ru
                 at += len + 1;
         }
         *ret = (struct run_left){
-                .run = { .id = texts[0], .tenant = texts[1], .key = texts[2], .task_id = texts[3], .user = texts[4], .language = texts[5],
-                         .profile = texts[6], .policy = texts[7], .verdict = texts[9], .trace_id = texts[10], .boundary = texts[13],
-                         .status = (int)head.status, .exit_code = head.exit_code, .started_ms = head.started_ms, .finished_ms = head.finished_ms,
-                         .cpu_ms = head.cpu_ms, .wall_ms = head.wall_ms, .memory_peak_bytes = head.memory_peak_bytes },
+                .run = { .id = texts[0],
+                        .tenant = texts[1],
+                        .key = texts[2],
+                        .task_id = texts[3],
+                        .user = texts[4],
+                        .language = texts[5],
+                        .profile = texts[6],
+                        .policy = texts[7],
+                        .verdict = texts[9],
+                        .trace_id = texts[10],
+                        .boundary = texts[13],
+                        .status = (int)head.status,
+                        .exit_code = head.exit_code,
+                        .started_ms = head.started_ms,
+                        .finished_ms = head.finished_ms,
+                        .cpu_ms = head.cpu_ms,
+                        .wall_ms = head.wall_ms,
+                        .memory_peak_bytes = head.memory_peak_bytes },
                 .name = { .tenant = texts[1], .name = texts[11], .expires_ms = head.expires_ms, .owner = head.owner },
-                .ended = head.state == SLOT_ENDED, .kept = head.kept,
+                .ended = head.state == SLOT_ENDED,
+                .kept = head.kept,
         };
         snprintf(ret->run.code_sha256, sizeof ret->run.code_sha256, "%s", texts[8]);
         snprintf(ret->name.sha256, sizeof ret->name.sha256, "%s", texts[12]);
@@ -196,7 +220,8 @@ static size_t find_free(struct journal *journal)
 
 /* ---- what others call ---- */
 
-int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept, struct csn_error *err)
+int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept,
+        struct csn_error *err)
 {
         char bytes[SLOT_BYTES];
         struct run_left left = { .run = *run, .kept = kept };
@@ -269,7 +294,8 @@ void runs_retry(struct store *store)
                 struct arena arena = { 0 };
                 bool again = journal->slots[i].state == SLOT_ENDED;
                 ssize_t n = again ? pread(journal->fd, bytes, sizeof bytes, (off_t)(i * SLOT_BYTES)) : 0;
-                bool added = n > 0 && decode(bytes, (size_t)n, &arena, &left) && runs_add_again(store, &left.run, NULL) == 0;
+                bool added =
+                        n > 0 && decode(bytes, (size_t)n, &arena, &left) && runs_add_again(store, &left.run, NULL) == 0;
                 arena_done(&arena);
                 if (added)
                         free_slot(store, i);
@@ -297,8 +323,8 @@ void journal_close(struct store *store)
 
 /* ---- what went on when another opener died ---- */
 
-static int recover_file(int fd, int (*left)(void *owner, const struct run_left *one, struct csn_error *err), void *owner, size_t *ret_n,
-                        struct csn_error *err)
+static int recover_file(int fd, int (*left)(void *owner, const struct run_left *one, struct csn_error *err),
+        void *owner, size_t *ret_n, struct csn_error *err)
 {
         char bytes[SLOT_BYTES];
         ssize_t n;
@@ -322,8 +348,8 @@ static bool is_dead(const struct store *store, const char *name)
         return name[0] != '.' && !*end && !secret_owner_lives(store, (int64_t)owner);
 }
 
-int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err), void *owner, size_t *ret_n,
-                 struct csn_error *err)
+int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err),
+        void *owner, size_t *ret_n, struct csn_error *err)
 {
         auto_fd folder = -1;
         *ret_n = 0;
@@ -337,7 +363,9 @@ int runs_recover(struct store *store, int (*left)(void *owner, const struct run_
         }
         int rc = 0;
         for (struct dirent *entry = readdir(dir); entry && rc == 0; entry = readdir(dir)) {
-                auto_fd fd = is_dead(store, entry->d_name) ? openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+                auto_fd fd = is_dead(store, entry->d_name)
+                        ? openat(folder, entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+                        : -1;
                 rc = fd < 0 ? 0 : recover_file(fd, left, owner, ret_n, err);
                 if (fd >= 0 && rc == 0)
                         unlinkat(folder, entry->d_name, 0);

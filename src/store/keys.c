@@ -48,7 +48,8 @@ int scopes_parse(const char *text, unsigned *ret, struct csn_error *err)
                 if (!scope) {
                         char known[KEY_SCOPES_MAX];
                         scopes_print(~0U, known, sizeof known);
-                        return err_set(err, CSN_E_INPUT, 0, "there is no scope \"%.*s\"; there are %s", (int)min_u64(len, 60), word, known);
+                        return err_set(err, CSN_E_INPUT, 0, "there is no scope \"%.*s\"; there are %s",
+                                (int)min_u64(len, 60), word, known);
                 }
                 scopes |= scope;
                 word += len;
@@ -84,7 +85,8 @@ static int random_letters(char *text, size_t len, struct csn_error *err)
 
 static int hash_key(const struct store *store, const char *text, uint8_t ret[static HASH_LEN], struct csn_error *err)
 {
-        if (!HMAC(EVP_sha256(), store->secret, sizeof store->secret, (const unsigned char *)text, strlen(text), ret, NULL))
+        if (!HMAC(EVP_sha256(), store->secret, sizeof store->secret, (const unsigned char *)text, strlen(text), ret,
+                    NULL))
                 return err_set(err, CSN_E_SYSTEM, 0, "libcrypto has no HMAC-SHA256");
         return 0;
 }
@@ -108,10 +110,12 @@ static bool is_tenant(const char *text)
 static int check_key(const struct store_key *key, struct csn_error *err)
 {
         if (!key->name || !is_name(key->name))
-                return err_field(err, "name", "a key needs a name of 1 to %d bytes without control characters", KEY_NAME_MAX);
+                return err_field(err, "name", "a key needs a name of 1 to %d bytes without control characters",
+                        KEY_NAME_MAX);
         if (!key->tenant || !is_tenant(key->tenant))
-                return err_field(err, "tenant", "\"%.100s\" is no tenant; it has 1 to %d letters of A-Z, a-z, 0-9, '.', '_', '-', '@' and ':'",
-                                 key->tenant ? key->tenant : "", TENANT_MAX);
+                return err_field(err, "tenant",
+                        "\"%.100s\" is no tenant; it has 1 to %d letters of A-Z, a-z, 0-9, '.', '_', '-', '@' and ':'",
+                        key->tenant ? key->tenant : "", TENANT_MAX);
         if (key->scopes == 0 || key->scopes >> ARRAY_LEN(scope_names))
                 return err_field(err, "scopes", "a key needs at least one scope, and 0x%x is none", key->scopes);
         return 0;
@@ -131,11 +135,13 @@ int keys_add(struct store *store, struct store_key *key, char ret_text[static KE
         snprintf(text, sizeof text, PREFIX "%s_%s", new.id, secret);
         rc = hash_key(store, text, hash, err);
         if (rc == 0)
-                rc = sql_do(store, err, "INSERT INTO keys (id, hash, name, tenant, scopes, created_ms, expires_ms, running_max, queued_max, "
-                            "cpu_ms_per_day, stored_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                            SQL_VALUES(sql_text(new.id), sql_bytes(SQLITE_BLOB, hash, sizeof hash), sql_text(new.name), sql_text(new.tenant),
-                                       sql_number(new.scopes), sql_number(new.created_ms), sql_number(new.expires_ms), sql_count(new.running_max),
-                                       sql_count(new.queued_max), sql_count(new.cpu_ms_per_day), sql_count(new.stored_bytes)));
+                rc = sql_do(store, err,
+                        "INSERT INTO keys (id, hash, name, tenant, scopes, created_ms, expires_ms, running_max, queued_max, "
+                        "cpu_ms_per_day, stored_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                        SQL_VALUES(sql_text(new.id), sql_bytes(SQLITE_BLOB, hash, sizeof hash), sql_text(new.name),
+                                sql_text(new.tenant), sql_number(new.scopes), sql_number(new.created_ms),
+                                sql_number(new.expires_ms), sql_count(new.running_max), sql_count(new.queued_max),
+                                sql_count(new.cpu_ms_per_day), sql_count(new.stored_bytes)));
         if (rc == 0) {
                 *key = new;
                 memcpy(ret_text, text, sizeof text);
@@ -169,8 +175,8 @@ static void read_key(struct sql_rows *rows, struct arena *arena, struct store_ke
 }
 
 /* Row and hash of a key's text; zeros where there is none, so that comparing costs the same. */
-static int look_up(struct store *store, const char *text, struct arena *arena, struct store_key *ret, uint8_t ret_hash[static HASH_LEN],
-                   struct csn_error *err)
+static int look_up(struct store *store, const char *text, struct arena *arena, struct store_key *ret,
+        uint8_t ret_hash[static HASH_LEN], struct csn_error *err)
 {
         char id[ID_LEN + 1] = "";
         auto_rows rows = { 0 };
@@ -179,7 +185,8 @@ static int look_up(struct store *store, const char *text, struct arena *arena, s
                 snprintf(id, sizeof id, "%s", text + strlen(PREFIX));
         *ret = (struct store_key){ 0 };
         memset(ret_hash, 0, HASH_LEN);
-        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS ", hash FROM keys WHERE id = ?1", SQL_VALUES(sql_text(id)));
+        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS ", hash FROM keys WHERE id = ?1",
+                SQL_VALUES(sql_text(id)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc > 0) {
                 read_key(&rows, arena, ret);
@@ -195,7 +202,8 @@ static void note_use(struct store *store, struct store_key *key, int64_t now)
         struct csn_error err;
         if (now - key->used_ms < USED_EVERY_MS)
                 return;
-        if (sql_do(store, &err, "UPDATE keys SET used_ms = ?2 WHERE id = ?1", SQL_VALUES(sql_text(key->id), sql_number(now))) < 0)
+        if (sql_do(store, &err, "UPDATE keys SET used_ms = ?2 WHERE id = ?1",
+                    SQL_VALUES(sql_text(key->id), sql_number(now))) < 0)
                 log_text(LOG_WARN, "note that the key %s is used: %s", key->id, err.text);
         else
                 key->used_ms = now;
@@ -243,8 +251,9 @@ int keys_list(struct store *store, struct arena *arena, struct store_key **ret, 
 
 int keys_revoke(struct store *store, const char *id, struct csn_error *err)
 {
-        int rc = sql_do_surely(store, err, "UPDATE keys SET revoked_ms = CASE revoked_ms WHEN 0 THEN ?2 ELSE revoked_ms END WHERE id = ?1",
-                        SQL_VALUES(sql_text(id), sql_number(time_now_ms())));
+        int rc = sql_do_surely(store, err,
+                "UPDATE keys SET revoked_ms = CASE revoked_ms WHEN 0 THEN ?2 ELSE revoked_ms END WHERE id = ?1",
+                SQL_VALUES(sql_text(id), sql_number(time_now_ms())));
         if (rc < 0)
                 return err_wrap(err, "revoke the key %.40s", id);
         if (sqlite3_changes(store->db) == 0)

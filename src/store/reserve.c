@@ -38,7 +38,8 @@ bool reserve_release(struct store *store)
                 return false;
         if (store->db)
                 sqlite3_wal_autocheckpoint(store->db, LOG_PAGES_FULL);
-        log_text(LOG_WARN, "the disk of the state folder is full; %llu KiB of " NAME " are left to remove and to audit", (unsigned long long)(less / KIB));
+        log_text(LOG_WARN, "the disk of the state folder is full; %llu KiB of " NAME " are left to remove and to audit",
+                (unsigned long long)(less / KIB));
         return true;
 }
 
@@ -84,5 +85,7 @@ int store_has_room(struct store *store, struct csn_error *err)
                 sys = restore(store);
         if (!sys && store->reserve_bytes && is_full(store))
                 sys = ENOSPC;
-        return sys ? err_set(err, CSN_E_BUSY, sys, "the state folder has no room; remove files or workspaces, or make room on its disk") : 0;
+        return sys ? err_set(err, CSN_E_BUSY, sys,
+                             "the state folder has no room; remove files or workspaces, or make room on its disk")
+                   : 0;
 }

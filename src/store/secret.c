@@ -56,8 +56,9 @@ static int read_secret(struct store *store, struct csn_error *err)
         if (len < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "read " NAME " beside %.300s", store->path);
         if (len != sizeof store->secret)
-                return err_set(err, CSN_E_CONFIG, 0, NAME " beside %.300s is not what was made there, %zu bytes; put it back from a copy", store->path,
-                               sizeof store->secret);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        NAME " beside %.300s is not what was made there, %zu bytes; put it back from a copy",
+                        store->path, sizeof store->secret);
         memcpy(store->secret, more, sizeof store->secret);
         explicit_bzero(more, sizeof more);
         return 0;
@@ -84,8 +85,11 @@ int secret_open(struct store *store, struct csn_error *err)
                 store->secret_fd = openat(store->folder_fd, NAME, O_RDONLY | O_CLOEXEC);
         }
         if (store->secret_fd < 0 && errno == ENOENT)
-                return err_set(err, CSN_E_CONFIG, 0, NAME " is missing beside %.300s, and without it no key is valid; put it back from a copy, or write 32 "
-                               "random bytes there and make new keys", store->path);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        NAME
+                        " is missing beside %.300s, and without it no key is valid; put it back from a copy, or write 32 "
+                        "random bytes there and make new keys",
+                        store->path);
         if (store->secret_fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open " NAME " beside %.300s", store->path);
         int rc = read_secret(store, err);

@@ -9,8 +9,11 @@ int sql_error(struct store *store, struct csn_error *err)
         int code = sqlite3_errcode(store->db) & 0xff;
         bool of_disk = code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL;
         int sys = code == SQLITE_FULL ? ENOSPC : of_disk ? sqlite3_system_errno(store->db) : 0;
-        return err_set(err, code == SQLITE_NOTADB ? CSN_E_CONFIG : code == SQLITE_FULL ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%.300s: %.150s", store->opened ? "the store" : store->path,
-                       sqlite3_errmsg(store->db));
+        return err_set(err,
+                code == SQLITE_NOTADB         ? CSN_E_CONFIG
+                        : code == SQLITE_FULL ? CSN_E_BUSY
+                                              : CSN_E_SYSTEM,
+                sys, "%.300s: %.150s", store->opened ? "the store" : store->path, sqlite3_errmsg(store->db));
 }
 
 int sql_script(struct store *store, const char *sql, struct csn_error *err)
@@ -24,7 +27,9 @@ static sqlite3_stmt *find(struct store *store, const char *sql)
         while ((statement = sqlite3_next_stmt(store->db, statement)))
                 if (strcmp(sqlite3_sql(statement), sql) == 0)
                         return statement;
-        return sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) == SQLITE_OK ? statement : NULL;
+        return sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) == SQLITE_OK
+                ? statement
+                : NULL;
 }
 
 static int bind(sqlite3_stmt *statement, int place, const struct sql_value *value)
@@ -36,7 +41,8 @@ static int bind(sqlite3_stmt *statement, int place, const struct sql_value *valu
         return sqlite3_bind_blob64(statement, place, value->bytes, value->len, SQLITE_STATIC);
 }
 
-int sql_open(struct store *store, struct sql_rows *ret, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n)
+int sql_open(struct store *store, struct sql_rows *ret, struct csn_error *err, const char *sql,
+        const struct sql_value *values, size_t n)
 {
         sqlite3_stmt *statement = find(store, sql);
         if (!statement)
@@ -74,7 +80,10 @@ int sql_do(struct store *store, struct csn_error *err, const char *sql, const st
         return rc < 0 ? rc : sql_next(&rows, err);
 }
 
-/* Once the log is in the file, it is written from its beginning again and needs no room; the file may need some for that. */
+/*
+ * Once the log is in the file, it is written from its beginning again and needs no room; the file may need some for
+ * that.
+ */
 bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tries)
 {
         if (err->sys != ENOSPC && err->sys != EDQUOT)

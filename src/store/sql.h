@@ -56,7 +56,8 @@ static inline struct sql_value sql_bytes(int type, const void *bytes, size_t len
 
 /* The last two arguments of the functions below. */
 #define SQL_VALUES(...) \
-        (const struct sql_value[]){ __VA_ARGS__ }, sizeof((const struct sql_value[]){ __VA_ARGS__ }) / sizeof(struct sql_value)
+        (const struct sql_value[]){ __VA_ARGS__ }, \
+                sizeof((const struct sql_value[]){ __VA_ARGS__ }) / sizeof(struct sql_value)
 
 /* ---- statements ---- */
 
@@ -77,7 +78,8 @@ int sql_do(struct store *store, struct csn_error *err, const char *sql, const st
  * sql_do() for statements that must succeed on a full disk: deletions, the audit, the answer of an accepted
  * request.  Uses space of the reserve.
  */
-int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
+int sql_do_surely(struct store *store, struct csn_error *err, const char *sql, const struct sql_value *values,
+        size_t n);
 /*
  * Call after failure number `tries` (from 0) of a statement.  On a full disk: checkpoint the log and, from the second
  * failure on, release space of the reserve.  False: a retry is useless (another error, or the reserve is empty).
@@ -93,7 +95,8 @@ struct sql_rows {
         sqlite3_stmt *statement;
 };
 
-int sql_open(struct store *store, struct sql_rows *ret, struct csn_error *err, const char *sql, const struct sql_value *values, size_t n);
+int sql_open(struct store *store, struct sql_rows *ret, struct csn_error *err, const char *sql,
+        const struct sql_value *values, size_t n);
 int sql_next(struct sql_rows *rows, struct csn_error *err);   /* 1: a row, 0: no more rows, negative: an error */
 void sql_done(struct sql_rows *rows);
 

@@ -21,7 +21,8 @@
 #define APPLICATION_NUMBER 0x63616973
 /* The command line's transactions last less than a millisecond; this is for one that was stopped in the middle. */
 #define BUSY_MS 2000
-#define OPEN_BUSY_MS 30000                 /* the process that makes the tables holds the lock during several fsync(2) */
+/* the process that makes the tables holds the lock during several fsync(2) */
+#define OPEN_BUSY_MS 30000
 
 #define ROWS_AT_ONCE 1000
 #define RECORDS_AT_ONCE 100                /* each may have megabytes, which are overwritten */
@@ -30,8 +31,9 @@
 /*
  * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
  *
- * cpu_used and bytes_kept are sums of runs and of what sandboxes used, and of records, files and workspaces, so that a quota costs the same however many runs there were, and
- * holds when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
+ * cpu_used and bytes_kept are sums of runs and of what sandboxes used, and of records, files and workspaces, so that a
+ * quota costs the same however many runs there were, and holds when the rows of the audit are gone.  Triggers keep them
+ * right whoever adds and removes.
  */
 static const char *const migrations[] = {
         "CREATE TABLE keys ("
@@ -153,22 +155,30 @@ static int connect_file(struct store *store, struct csn_error *err)
         return 0;
 }
 
-/* Before anything is changed: whose file is it?  One statement, so that what another process does comes before or after. */
+/*
+ * Before anything is changed: whose file is it?  One statement, so that what another process does comes before or
+ * after.
+ */
 static int check_file(struct store *store, struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
-                          "FROM pragma_user_version, pragma_application_id", NULL, 0);
+        int rc = sql_open(store, &rows, err,
+                "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
+                "FROM pragma_user_version, pragma_application_id",
+                NULL, 0);
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return rc;
-        int64_t version = sql_get_number(&rows, 0), application = sql_get_number(&rows, 1), tables = sql_get_number(&rows, 2);
+        int64_t version = sql_get_number(&rows, 0), application = sql_get_number(&rows, 1),
+                tables = sql_get_number(&rows, 2);
         bool is_new = version == 0 && application == 0 && tables == 0;
         if (!is_new && application != APPLICATION_NUMBER)
                 return err_set(err, CSN_E_CONFIG, 0, "%.300s: this is the database of another program", store->path);
         if (version > (int64_t)ARRAY_LEN(migrations))
-                return err_set(err, CSN_E_CONFIG, 0, "%.300s was written by a newer Caisson (version %lld, and this one knows %zu); use that one, or "
-                               "another engine.state_dir", store->path, (long long)version, ARRAY_LEN(migrations));
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "%.300s was written by a newer Caisson (version %lld, and this one knows %zu); use that one, or "
+                        "another engine.state_dir",
+                        store->path, (long long)version, ARRAY_LEN(migrations));
         store->version = (int)version;
         return 0;
 }
@@ -203,7 +213,8 @@ static int set_up(struct store *store, struct csn_error *err)
 {
         sqlite3_busy_timeout(store->db, BUSY_MS);
         sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
-        return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON", err);
+        return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON",
+                err);
 }
 
 /* A store that was there can be opened on a full disk, too. */
@@ -224,7 +235,9 @@ int store_open(const char *path, struct store **ret, struct csn_error *err)
         };
         struct csn_error own = { 0 };
         struct store *store = mem_alloc(sizeof *store);
-        *store = (struct store){ .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1, .files_fd = -1, .reserve_fd = -1 };
+        *store = (struct store){
+                .path = mem_copy(path, strlen(path)), .folder_fd = -1, .secret_fd = -1, .files_fd = -1, .reserve_fd = -1
+        };
         err = err ? err : &own;
         for (size_t i = 0; i < ARRAY_LEN(steps); i++)
                 if (try_step(store, steps[i], err) < 0) {
@@ -281,19 +294,21 @@ int store_sync(struct store *store, struct csn_error *err)
 int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct csn_error *err)
 {
         int64_t now = time_now_ms();
-        const struct { const char *sql; int64_t before, most; } rooms[] = {
-                { "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)", now,
-                  RECORDS_AT_ONCE },
-                { "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)", now,
-                  ROWS_AT_ONCE },
+        const struct { const char *sql; int64_t before, most;
+        } rooms[] = {
+                { "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
+                        now, RECORDS_AT_ONCE },
+                { "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
+                        now, ROWS_AT_ONCE },
                 { "DELETE FROM runs WHERE number IN (SELECT number FROM runs WHERE finished_ms < ?1 LIMIT ?2)",
-                  audit_ms ? now - (int64_t)min_u64(audit_ms, (uint64_t)now) : INT64_MIN, ROWS_AT_ONCE },
+                        audit_ms ? now - (int64_t)min_u64(audit_ms, (uint64_t)now) : INT64_MIN, ROWS_AT_ONCE },
                 { "DELETE FROM cpu_used WHERE (tenant, minute) IN (SELECT tenant, minute FROM cpu_used WHERE minute < ?1 LIMIT ?2)",
-                  now / 60000 - USED_DAYS * 24 * 60, ROWS_AT_ONCE },
+                        now / 60000 - USED_DAYS * 24 * 60, ROWS_AT_ONCE },
         };
         bool more = false;
         for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
-                int rc = sql_do_surely(store, err, rooms[i].sql, SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));
+                int rc = sql_do_surely(store, err, rooms[i].sql,
+                        SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));
                 if (rc < 0)
                         return err_wrap(err, "remove what is old");
                 more = more || sqlite3_changes(store->db) == rooms[i].most;

@@ -154,7 +154,8 @@ struct idempotency {
  * name of the request, or NULL.  `kept`: the run was accepted and its record can be fetched later.  Errors:
  * CSN_E_BUSY (no space for the slot; the run must not begin).
  */
-int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept, struct csn_error *err);
+int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept,
+        struct csn_error *err);
 /*
  * Add a row to the audit, without code and output.  If the database refuses the row and the run has a journal
  * slot, the row stays in the journal and store_clean() tries again.
@@ -178,19 +179,21 @@ struct run_left {
  * Call `left` for each run of dead openers.  After an error of `left` a later call repeats the same run.  *ret_n
  * is the number of recovered runs.
  */
-int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err), void *owner, size_t *ret_n,
-                 struct csn_error *err);
+int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err),
+        void *owner, size_t *ret_n, struct csn_error *err);
 
 /* Add CPU time of a tenant outside of runs. */
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err);
 
 /* Store the whole record as JSON text until expires_ms; counts as stored_bytes of the tenant. */
-int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len, int64_t expires_ms, struct csn_error *err);
+int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len,
+        int64_t expires_ms, struct csn_error *err);
 /*
  * Fetch a record; tenant "" matches all tenants.  *ret_record is NULL if the record does not exist or has
  * expired.
  */
-int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record, size_t *ret_len, struct csn_error *err);
+int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record,
+        size_t *ret_len, struct csn_error *err);
 /* Delete a record.  *ret_there is false if no such record exists. */
 int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
 
@@ -202,19 +205,21 @@ struct runs_filter {
         size_t n;                      /* at most RUNS_LIST_MAX rows */
 };
 /* List rows of the audit, newest first.  Errors: CSN_E_INPUT (no run `before`). */
-int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret, size_t *ret_n,
-              struct csn_error *err);
+int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, struct csn_error *err);
 /*
  * CPU time of a tenant's runs finished in the minute of since_ms or later, and bytes of the tenant's stored
  * objects.  Both sums are updated with each change (CPU time for two days), so the cost is constant.
  */
-int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes, struct csn_error *err);
+int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes,
+        struct csn_error *err);
 
 /*
  * Earliest time at which a tenant above the quota is below `cpu_ms` again, without further use: runs finished
  * before *ret_ms must no longer count.  0: the tenant is below.
  */
-int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms, struct csn_error *err);
+int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms,
+        struct csn_error *err);
 
 /* ---- idempotency (idempotency.c) ---- */
 
@@ -225,10 +230,11 @@ enum idempotency_found { IDEMPOTENCY_NEW, IDEMPOTENCY_BUSY, IDEMPOTENCY_DONE, ID
  * DONE: with the answer.  OTHER: reserved for another request (sha256 differs).  Names BUSY at the death of a
  * daemon are NEW for the next daemon.
  */
-int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena, enum idempotency_found *ret, int *ret_http,
-                     char **ret_answer, size_t *ret_len, struct csn_error *err);
+int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena,
+        enum idempotency_found *ret, int *ret_http, char **ret_answer, size_t *ret_len, struct csn_error *err);
 /* Store the answer of a request.  Errors: CSN_E_INPUT (the name does not, or no longer, belong to the caller). */
-int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len, struct csn_error *err);
+int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len,
+        struct csn_error *err);
 /* Release a name after a request without effect; the request may be repeated. */
 int idempotency_drop(struct store *store, const struct idempotency *one, struct csn_error *err);
 
@@ -248,9 +254,11 @@ struct store_room {
 };
 
 /* Bytes still free, without the bytes of uploads in progress; UINT64_MAX: no limit. */
-int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret, struct csn_error *err);
+int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret,
+        struct csn_error *err);
 /* Check for space for a file of `size` bytes.  Errors: as incoming_add(). */
-int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size, struct csn_error *err);
+int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size,
+        struct csn_error *err);
 
 /* ---- files (files.c) ---- */
 
@@ -278,7 +286,8 @@ struct store_file {
  * full); CSN_E_SYSTEM.  *ret belongs to the caller until incoming_close().
  */
 struct incoming;
-int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret, struct csn_error *err);
+int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret,
+        struct csn_error *err);
 int incoming_add(struct incoming *incoming, const void *bytes, size_t len, struct csn_error *err);
 uint64_t incoming_size(const struct incoming *incoming);
 /*
@@ -298,14 +307,14 @@ int files_check_name(const char *name, size_t len, struct csn_error *err);
  */
 int files_add(struct incoming *incoming, struct store_file *file, struct csn_error *err);
 /* Find a tenant's file.  *ret_there is false for unknown, foreign and expired files alike. */
-int files_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, bool *ret_there,
-               struct csn_error *err);
+int files_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret,
+        bool *ret_there, struct csn_error *err);
 /*
  * files_find() with the content open for reading; *ret_fd belongs to the caller.  A row with lost content
  * (deleted from outside, or by a power failure) is deleted.
  */
-int files_content(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret, int *ret_fd, bool *ret_there,
-                  struct csn_error *err);
+int files_content(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_file *ret,
+        int *ret_fd, bool *ret_there, struct csn_error *err);
 /* Delete a tenant's file.  *ret_there as of files_find(). */
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
 
@@ -321,8 +330,8 @@ struct files_filter {
         size_t n;
 };
 /* List files, newest first.  Errors: CSN_E_INPUT (no file `before`). */
-int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret, size_t *ret_n,
-             struct csn_error *err);
+int files_of(struct store *store, const struct files_filter *filter, struct arena *arena, struct store_file **ret,
+        size_t *ret_n, struct csn_error *err);
 /* Delete expired files, a limited number a call. */
 int files_clean(struct store *store, bool *ret_more, struct csn_error *err);
 /* Delete leftovers of dead openers: unfinished uploads, and content without a row. */
@@ -353,8 +362,8 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 /* Record the size of a workspace at the end of its use. */
 int workspaces_note(struct store *store, const char *id, uint64_t bytes, struct csn_error *err);
 /* Find a tenant's workspace.  *ret_there is false for unknown and foreign workspaces alike. */
-int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_workspace *ret, bool *ret_there,
-                    struct csn_error *err);
+int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena,
+        struct store_workspace *ret, bool *ret_there, struct csn_error *err);
 /*
  * Filter for a tenant's workspaces: last used before below_ms, or at below_ms with a number below below_number.
  * user NULL matches all.
@@ -366,15 +375,16 @@ struct workspaces_filter {
         size_t n;                      /* at most WORKSPACES_LIST_MAX + 1 */
 };
 /* List workspaces, most recently used first. */
-int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
-                  struct csn_error *err);
+int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena,
+        struct store_workspace **ret, size_t *ret_n, struct csn_error *err);
 /* Delete the row of a workspace. */
 int workspaces_forget(struct store *store, const char *id, struct csn_error *err);
 /*
  * Some workspaces last used before before_ms.  INT64_MIN: workspaces of dead openers (workspaces_use() without
  * workspaces_note()).
  */
-int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret, size_t *ret_n, struct csn_error *err);
+int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret,
+        size_t *ret_n, struct csn_error *err);
 /* Whether a row with this id exists, of any tenant. */
 int workspaces_known(struct store *store, const char *id, bool *ret, struct csn_error *err);
 

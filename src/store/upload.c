@@ -13,7 +13,8 @@
 /* ---- room ---- */
 
 /* All of it, and that of one tenant, uploads that go on included; but not this one. */
-static void count_incoming(const struct store *store, const char *tenant, const struct incoming *but, uint64_t *ret_own, uint64_t *ret_all)
+static void count_incoming(const struct store *store, const char *tenant, const struct incoming *but, uint64_t *ret_own,
+        uint64_t *ret_all)
 {
         *ret_own = *ret_all = 0;
         for (const struct incoming *one = store->incoming; one; one = one->next) {
@@ -24,11 +25,13 @@ static void count_incoming(const struct store *store, const char *tenant, const 
         }
 }
 
-static int count_kept(struct store *store, const char *tenant, uint64_t *ret_own, uint64_t *ret_all, struct csn_error *err)
+static int count_kept(struct store *store, const char *tenant, uint64_t *ret_own, uint64_t *ret_all,
+        struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT (SELECT bytes FROM bytes_kept WHERE tenant = ?1), (SELECT sum(bytes) FROM bytes_kept)",
-                          SQL_VALUES(sql_text(tenant)));
+        int rc = sql_open(store, &rows, err,
+                "SELECT (SELECT bytes FROM bytes_kept WHERE tenant = ?1), (SELECT sum(bytes) FROM bytes_kept)",
+                SQL_VALUES(sql_text(tenant)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc < 0)
                 return err_wrap(err, "add up what %.64s keeps", tenant);
@@ -49,22 +52,31 @@ static int refuse(struct csn_error *err, int sys, const char *field)
 
 static int refuse_size(const struct store_room *room, struct csn_error *err)
 {
-        err_set(err, CSN_E_INPUT, 0, "the file has more than %" PRIu64 " bytes, and engine.file_bytes_max allows no more of one", room->file_max);
+        err_set(err, CSN_E_INPUT, 0,
+                "the file has more than %" PRIu64 " bytes, and engine.file_bytes_max allows no more of one",
+                room->file_max);
         return refuse(err, EFBIG, "file_bytes_max");
 }
 
 static int refuse_room(int sys, const struct store_room *room, uint64_t used, uint64_t more, struct csn_error *err)
 {
         if (sys == EDQUOT)
-                err_set(err, CSN_E_BUSY, 0, "stored_bytes of this key is %" PRIu64 ", %" PRIu64 " bytes are kept and %" PRIu64 " more are asked for; remove "
-                        "files or workspaces", room->tenant_max, used, more);
+                err_set(err, CSN_E_BUSY, 0,
+                        "stored_bytes of this key is %" PRIu64 ", %" PRIu64 " bytes are kept and %" PRIu64
+                        " more are asked for; remove "
+                        "files or workspaces",
+                        room->tenant_max, used, more);
         else
-                err_set(err, CSN_E_BUSY, 0, "engine.files_bytes_max is %" PRIu64 ", %" PRIu64 " bytes of all tenants are kept and %" PRIu64 " more are asked "
-                        "for", room->all_max, used, more);
+                err_set(err, CSN_E_BUSY, 0,
+                        "engine.files_bytes_max is %" PRIu64 ", %" PRIu64 " bytes of all tenants are kept and %" PRIu64
+                        " more are asked "
+                        "for",
+                        room->all_max, used, more);
         return refuse(err, sys, sys == EDQUOT ? "stored_bytes" : "files_bytes_max");
 }
 
-int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but, uint64_t more, struct csn_error *err)
+int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but,
+        uint64_t more, struct csn_error *err)
 {
         uint64_t own, all, own_coming, all_coming;
         if (!room->tenant_max && !room->all_max)
@@ -81,7 +93,8 @@ int room_check(struct store *store, const char *tenant, const struct store_room 
         return 0;
 }
 
-int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size, struct csn_error *err)
+int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size,
+        struct csn_error *err)
 {
         if (room->file_max && size > room->file_max)
                 return refuse_size(room, err);
@@ -93,7 +106,8 @@ static uint64_t less(uint64_t max, uint64_t used)
         return max == 0 ? UINT64_MAX : max > used ? max - used : 0;
 }
 
-int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret, struct csn_error *err)
+int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret,
+        struct csn_error *err)
 {
         uint64_t own, all, own_coming, all_coming;
         if (count_kept(store, tenant, &own, &all, err) < 0)
@@ -105,19 +119,25 @@ int store_room_left(struct store *store, const char *tenant, const struct store_
 
 /* ---- coming in ---- */
 
-int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret, struct csn_error *err)
+int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret,
+        struct csn_error *err)
 {
         uint64_t number;
-        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)
+        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0 ||
+                store_room_check(store, tenant, room, 0, err) < 0)
                 return -err->code;
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
                 return err_set(err, CSN_E_SYSTEM, errno, "getrandom");
         struct incoming *incoming = mem_alloc(sizeof *incoming);
-        *incoming = (struct incoming){ .next = store->incoming, .store = store, .room = *room, .fd = -1, .digest = EVP_MD_CTX_new() };
+        *incoming = (struct incoming){
+                .next = store->incoming, .store = store, .room = *room, .fd = -1, .digest = EVP_MD_CTX_new()
+        };
         snprintf(incoming->tenant, sizeof incoming->tenant, "%s", tenant);
-        snprintf(incoming->name, sizeof incoming->name, INCOMING_PREFIX "%" PRIx64 ".%" PRIx64, (uint64_t)store->owner, number);
+        snprintf(incoming->name, sizeof incoming->name, INCOMING_PREFIX "%" PRIx64 ".%" PRIx64, (uint64_t)store->owner,
+                number);
         store->incoming = incoming;
-        incoming->fd = openat(store->files_fd, incoming->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        incoming->fd =
+                openat(store->files_fd, incoming->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         int sys = incoming->fd < 0 ? errno : 0;
         if (incoming->fd < 0 || !incoming->digest || EVP_DigestInit_ex(incoming->digest, EVP_sha256(), NULL) != 1) {
                 incoming_close(incoming);

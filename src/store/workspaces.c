@@ -25,10 +25,11 @@ int workspaces_use(struct store *store, const char *tenant, const char *user, co
 {
         char id[WORKSPACE_ID_MAX];
         workspaces_id(tenant, user, name, id);
-        int rc = sql_do_surely(store, err, "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
-                        "ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms, in_use = 1",
-                        SQL_VALUES(sql_text(id), sql_text(tenant), sql_text(user), sql_text(name), sql_number(STORE_ENTRY_BYTES),
-                                   sql_number(time_now_ms())));
+        int rc = sql_do_surely(store, err,
+                "INSERT INTO workspaces (id, tenant, user, name, bytes, created_ms, used_ms, in_use) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1) "
+                "ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms, in_use = 1",
+                SQL_VALUES(sql_text(id), sql_text(tenant), sql_text(user), sql_text(name),
+                        sql_number(STORE_ENTRY_BYTES), sql_number(time_now_ms())));
         return rc < 0 ? err_wrap(err, "use the workspace %.100s", name) : 0;
 }
 
@@ -63,8 +64,8 @@ static void read_workspace(struct sql_rows *rows, struct arena *arena, struct st
         snprintf(ret->id, sizeof ret->id, "%s", sql_get_text(rows, 0, arena));
 }
 
-int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_workspace *ret, bool *ret_there,
-                    struct csn_error *err)
+int workspaces_find(struct store *store, const char *id, const char *tenant, struct arena *arena,
+        struct store_workspace *ret, bool *ret_there, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE id = ?1 AND tenant = ?2",
@@ -89,8 +90,8 @@ int workspaces_known(struct store *store, const char *id, bool *ret, struct csn_
         return 0;
 }
 
-static int read_all(struct sql_rows *rows, int rc, struct arena *arena, size_t most, struct store_workspace **ret, size_t *ret_n,
-                    struct csn_error *err)
+static int read_all(struct sql_rows *rows, int rc, struct arena *arena, size_t most, struct store_workspace **ret,
+        size_t *ret_n, struct csn_error *err)
 {
         struct store_workspace *list = arena_alloc(arena, (most + 1) * sizeof *list);
         size_t n = 0;
@@ -103,24 +104,29 @@ static int read_all(struct sql_rows *rows, int rc, struct arena *arena, size_t m
         return 0;
 }
 
-int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena, struct store_workspace **ret, size_t *ret_n,
-                  struct csn_error *err)
+int workspaces_of(struct store *store, const struct workspaces_filter *filter, struct arena *arena,
+        struct store_workspace **ret, size_t *ret_n, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         size_t most = min_u64(filter->n, WORKSPACES_LIST_MAX + 1);
-        int rc = sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE tenant = ?1 AND (?2 OR user = ?3) AND (used_ms, rowid) < (?4, ?5) "
-                          "ORDER BY used_ms DESC, rowid DESC LIMIT ?6",
-                          SQL_VALUES(sql_text(filter->tenant), sql_number(!filter->user), sql_text(filter->user), sql_number(filter->below_ms),
-                                     sql_number(filter->below_number), sql_count(most)));
+        int rc = sql_open(store, &rows, err,
+                "SELECT " COLUMNS
+                " FROM workspaces WHERE tenant = ?1 AND (?2 OR user = ?3) AND (used_ms, rowid) < (?4, ?5) "
+                "ORDER BY used_ms DESC, rowid DESC LIMIT ?6",
+                SQL_VALUES(sql_text(filter->tenant), sql_number(!filter->user), sql_text(filter->user),
+                        sql_number(filter->below_ms), sql_number(filter->below_number), sql_count(most)));
         return read_all(&rows, rc, arena, most, ret, ret_n, err);
 }
 
-int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret, size_t *ret_n, struct csn_error *err)
+int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, struct store_workspace **ret,
+        size_t *ret_n, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         int rc = before_ms == INT64_MIN
-                         ? sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE in_use > 0 LIMIT ?1", SQL_VALUES(sql_number(OLD_AT_ONCE)))
-                         : sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE used_ms < ?1 ORDER BY used_ms LIMIT ?2",
-                                    SQL_VALUES(sql_number(before_ms), sql_number(OLD_AT_ONCE)));
+                ? sql_open(store, &rows, err, "SELECT " COLUMNS " FROM workspaces WHERE in_use > 0 LIMIT ?1",
+                          SQL_VALUES(sql_number(OLD_AT_ONCE)))
+                : sql_open(store, &rows, err,
+                          "SELECT " COLUMNS " FROM workspaces WHERE used_ms < ?1 ORDER BY used_ms LIMIT ?2",
+                          SQL_VALUES(sql_number(before_ms), sql_number(OLD_AT_ONCE)));
         return read_all(&rows, rc, arena, OLD_AT_ONCE, ret, ret_n, err);
 }

@@ -1,9 +1,9 @@
 /*
  * The opener: reads what belongs to nobody but a sandbox.
  *
- * The home directory of a run belongs to its uid, and a program may close its files even to that.  So an engine
- * without rights cannot collect them.  This process has one right, CAP_DAC_READ_SEARCH, and one use for it: it opens a
- * regular file or a folder beneath a folder that it was handed, of a tmpfs, and owned by the same uid.  An engine that was
+ * The home directory of a run belongs to its uid, and a program may close its files even to that.  So an engine without
+ * rights cannot collect them.  This process has one right, CAP_DAC_READ_SEARCH, and one use for it: it opens a regular
+ * file or a folder beneath a folder that it was handed, of a tmpfs, and owned by the same uid.  An engine that was
  * taken over gains by it the files of sandboxes, which it has anyway.
  */
 #include "supervisor/supervisor.h"
@@ -30,8 +30,8 @@ static int drop(uid_t uid, gid_t gid, struct csn_error *err)
         if (geteuid() != 0) {
                 own = geteuid();
         } else {
-                if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0 ||
-                    syscall(SYS_capset, &header, sets) < 0)
+                if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+                        setresuid(uid, uid, uid) < 0 || syscall(SYS_capset, &header, sets) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "keep CAP_DAC_READ_SEARCH alone");
         }
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -53,7 +53,7 @@ static int open_again(int path_fd, int flags, mode_t rights)
 static int open_one(int dir_fd, const char *name, bool folder)
 {
         struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
+                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
         struct stat above, st;
         struct statfs fs;
         if (fstatfs(dir_fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC || fstat(dir_fd, &above) < 0)

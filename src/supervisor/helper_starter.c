@@ -16,7 +16,9 @@
 
 static _Noreturn void become(const char *program, char *const argv[], int sock)
 {
-        char *const env[] = { NULL };   /* a supervisor becomes process 1 of every sandbox: no secret of ours may be in it */
+        char *const env[] = {
+                NULL
+        }; /* a supervisor becomes process 1 of every sandbox: no secret of ours may be in it */
         sigset_t none;
         sigemptyset(&none);
         if (dup2(sock, SUPERVISOR_SOCKET_FD) < 0)
@@ -33,8 +35,8 @@ static _Noreturn void start(enum wire_start what, char *const args[STARTER_ARGS]
 {
         char user[80];
         snprintf(user, sizeof user, "--user=%.30s:%.30s", args[STARTER_UID], args[STARTER_GID]);
-        char *const supervisor[] = { "caisson-supervisor", "--uid-range", args[STARTER_RANGE], "--cgroup-parent", args[STARTER_CGROUP], "--runner-dir",
-                                     args[STARTER_RUNNERS], NULL };
+        char *const supervisor[] = { "caisson-supervisor", "--uid-range", args[STARTER_RANGE], "--cgroup-parent",
+                args[STARTER_CGROUP], "--runner-dir", args[STARTER_RUNNERS], NULL };
         char *const policy[] = { "caisson-policy", user, args[STARTER_POLICIES], args[STARTER_BUILTIN], NULL };
         char *const opener[] = { "caisson-opener", args[STARTER_UID], args[STARTER_GID], NULL };
         if (what == WIRE_START_POLICY)
@@ -60,7 +62,8 @@ static int32_t answer(const uint8_t *bytes, ssize_t len, int fd, char *const *pa
                         unlink(*paths);
                 return 0;
         }
-        bool known = bytes[0] == WIRE_START_SUPERVISOR || bytes[0] == WIRE_START_POLICY || bytes[0] == WIRE_START_OPENER;
+        bool known =
+                bytes[0] == WIRE_START_SUPERVISOR || bytes[0] == WIRE_START_POLICY || bytes[0] == WIRE_START_OPENER;
         return known && fd >= 0 ? fork_for_engine((enum wire_start)bytes[0], args, fd) : -EPROTO;
 }
 

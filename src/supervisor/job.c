@@ -315,7 +315,8 @@ void job_advance(struct job *job)
                         job->forking = true;
                         rc = loop_watch(job->sup->loop, &job->talk, job->sandbox.talk, EPOLLIN, &err);
                 }
-        } else if (job->wants_start && (job->state == JOB_CONFINED || (job->state == JOB_READY && job->interpreter == PENDING_NONE))) {
+        } else if (job->wants_start &&
+                (job->state == JOB_CONFINED || (job->state == JOB_READY && job->interpreter == PENDING_NONE))) {
                 job->state = JOB_STARTING;
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_RUN, &err);
@@ -339,7 +340,8 @@ static void wait_for_engine(struct job *job, enum job_state state)
 static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 {
         uint64_t flags = job->sandbox.plan.shape.flags;
-        int proxy = flags & WIRE_PROXY ? 1 : 0, tool_socket = flags & WIRE_TOOL_SOCKET ? proxy + 1 : 0, last = tool_socket ? tool_socket : proxy;
+        int proxy = flags & WIRE_PROXY ? 1 : 0, tool_socket = flags & WIRE_TOOL_SOCKET ? proxy + 1 : 0,
+            last = tool_socket ? tool_socket : proxy;
         if (fds[last] < 0 || fds[last + 1] >= 0)
                 return false;
         job->sandbox.outer[WIRE_END_HOME] = take_fd(&fds[0]);
@@ -352,11 +354,14 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 
 /* ---- what the processes inside say ---- */
 
-/* When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was. */
+/*
+ * When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was.
+ */
 static bool is_closing(const struct job *job)
 {
         bool worker = job->interpreter == PENDING_WORKER;
-        return job->interpreter != PENDING_ZYGOTE && (job->state == (worker ? JOB_CONFINING : JOB_STARTING) || job->state == JOB_DYING);
+        return job->interpreter != PENDING_ZYGOTE &&
+                (job->state == (worker ? JOB_CONFINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
 /* What process 1 has done, and what we did for it: each is noted when it was done. */
@@ -393,7 +398,8 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 take_isolation(job, message);
                 tell_boundary(job, WIRE_READY);
                 wait_for_engine(job, JOB_READY);
-        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && forked && by_program && job->sandbox.program && !job->interpreter_ready) {
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && forked && by_program &&
+                job->sandbox.program && !job->interpreter_ready) {
                 job->interpreter_ready = true;
                 take_facts(job, &message->boundary);
                 if (job->host) {
@@ -402,17 +408,21 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 } else if (sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
                         job_refuse(job, &err);
                 }
-        } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->confinement_reported && is_closing(job)) {
+        } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->confinement_reported &&
+                is_closing(job)) {
                 job->confinement_reported = true;
                 take_facts(job, &message->boundary);
                 if (job->interpreter != PENDING_WORKER)   /* of which JOINED tells */
                         tell_boundary(job, WIRE_CONFINED);
-        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program && forked == job->interpreter_ready) {
+        } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program &&
+                forked == job->interpreter_ready) {
                 tell_boundary(job, WIRE_CONFINED);
                 wait_for_engine(job, JOB_CONFINED);
-        } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING && by_program == (job->sandbox.program != 0)) {
+        } else if (message->op == INNER_INIT_RUNNING && job->state == JOB_STARTING &&
+                by_program == (job->sandbox.program != 0)) {
                 job_runs(job);
-        } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program && job->interpreter != PENDING_GUEST) {
+        } else if (message->op == INNER_INIT_EXITED && job->state == JOB_RUNNING && !job->sandbox.program &&
+                job->interpreter != PENDING_GUEST) {
                 job_ended(job, message->status, message->left != 0);
         } else {
                 job_kill(job, 0);
@@ -542,7 +552,8 @@ static void job_look_frozen(struct timer *timer)
         } else if (clock_us() - job->freezing_us < FREEZE_MS * 1000ULL) {
                 loop_timer(job->sup->loop, timer, FREEZE_LOOK_MS * 1000);
         } else {
-                err_set(&err, CSN_E_BUSY, 0, "the sandbox did not %s within %d seconds", job->frozen ? "stand still" : "go on", FREEZE_MS / 1000);
+                err_set(&err, CSN_E_BUSY, 0, "the sandbox did not %s within %d seconds",
+                        job->frozen ? "stand still" : "go on", FREEZE_MS / 1000);
                 if (job->frozen && cgroup_leaf_freeze(&job->sandbox.leaf, false, &again) < 0)
                         log_text(LOG_ERROR, "%s", again.text);
                 job->frozen = false;
@@ -597,7 +608,8 @@ int job_watch(struct job *job, struct csn_error *err)
         struct loop *loop = job->sup->loop;
         if (loop_watch(loop, &job->control, job->sandbox.control, EPOLLIN, err) < 0)
                 return -err->code;
-        if (job->sandbox.leaf.oom_event >= 0 && loop_watch(loop, &job->oom, job->sandbox.leaf.oom_event, EPOLLIN, err) < 0)
+        if (job->sandbox.leaf.oom_event >= 0 &&
+                loop_watch(loop, &job->oom, job->sandbox.leaf.oom_event, EPOLLIN, err) < 0)
                 return -err->code;
         return 0;
 }
@@ -605,11 +617,17 @@ int job_watch(struct job *job, struct csn_error *err)
 struct job *job_new(struct supervisor *sup, uint32_t id)
 {
         struct job *job = mem_alloc(sizeof *job);
-        *job = (struct job){ .next = sup->jobs, .sup = sup, .id = id, .asked_us = clock_us(),
-                             .control = { .ready = job_control, .owner = job }, .talk = { .ready = job_talk, .owner = job },
-                             .oom = { .ready = job_oom, .owner = job }, .deadline = { .fired = job_deadline, .owner = job },
-                             .poll = { .fired = job_poll, .owner = job }, .closing = { .fired = job_try_close, .owner = job },
-                             .freezing = { .fired = job_look_frozen, .owner = job } };
+        *job = (struct job){ .next = sup->jobs,
+                .sup = sup,
+                .id = id,
+                .asked_us = clock_us(),
+                .control = { .ready = job_control, .owner = job },
+                .talk = { .ready = job_talk, .owner = job },
+                .oom = { .ready = job_oom, .owner = job },
+                .deadline = { .fired = job_deadline, .owner = job },
+                .poll = { .fired = job_poll, .owner = job },
+                .closing = { .fired = job_try_close, .owner = job },
+                .freezing = { .fired = job_look_frozen, .owner = job } };
         sup->jobs = job;
         sandbox_init(&job->sandbox);
         return job;

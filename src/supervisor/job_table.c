@@ -61,7 +61,10 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         } else {
                 rc = sandbox_confined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
         }
-        /* The outer init's word on its death may have come before the zygote's on its birth, and then nothing more comes. */
+        /*
+         * The outer init's word on its death may have come before the zygote's on its birth, and then nothing more
+         * comes.
+         */
         if (job->sandbox.program && !sandbox_has_program(&job->sandbox)) {
                 job->sandbox.program = 0;
                 rc = err_set(&err, CSN_E_SYSTEM, 0, "the interpreter ended before the program began");
@@ -115,8 +118,9 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
                 job_close(job);
                 return 0;
         }
-        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids, &sup->outer_init_queue, &refusal) < 0 ||
-            job_watch(job, &refusal) < 0) {
+        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids,
+                    &sup->outer_init_queue, &refusal) < 0 ||
+                job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);
                 return 0;
@@ -186,7 +190,8 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         struct csn_error refusal;
         if (is_over(job))
                 return 0;
-        if (job->interpreter != PENDING_NONE || job->wants_start || job->host || !(job->sandbox.plan.shape.flags & WIRE_PERSISTENT))
+        if (job->interpreter != PENDING_NONE || job->wants_start || job->host ||
+                !(job->sandbox.plan.shape.flags & WIRE_PERSISTENT))
                 return unexpected("GUEST", err);
         job->interpreter = PENDING_GUEST;
         if (plan_limit(&job->sandbox.plan, limits, &refusal) < 0)
@@ -196,7 +201,8 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
         return 0;
 }
 
-int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err)
+int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds,
+        struct csn_error *err)
 {
         const struct job *host = find_job(sup, sandbox);
         struct csn_error refusal;
@@ -220,7 +226,9 @@ int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32
         return 0;
 }
 
-/* A guest greets the engine over a socket of their own, so it may be known there before it is said here that it runs. */
+/*
+ * A guest greets the engine over a socket of their own, so it may be known there before it is said here that it runs.
+ */
 void job_freeze(struct supervisor *sup, uint32_t id, bool on)
 {
         struct job *job = find_job(sup, id);

@@ -14,8 +14,12 @@ void sup_answer(struct supervisor *sup, struct buf *message, bool fits, const in
         if (!fits) {
                 err_set(&err, CSN_E_SYSTEM, 0, "an answer does not fit in a message");
                 sup_give_up(sup, &err);
-        } else if (send_queue_put(&sup->answers, message->bytes, message->len, fds, fds_n) < 0 && errno != EPIPE && errno != ECONNRESET) {
-                /* The engine closed its end, with messages unread (ECONNRESET) or without (EPIPE); the reader of the socket ends us.  All else is our failure. */
+        } else if (send_queue_put(&sup->answers, message->bytes, message->len, fds, fds_n) < 0 && errno != EPIPE &&
+                errno != ECONNRESET) {
+                /*
+                 * The engine closed its end, with messages unread (ECONNRESET) or without (EPIPE); the reader of the
+                 * socket ends us.  All else is our failure.
+                 */
                 err_set(&err, CSN_E_SYSTEM, errno, "send an answer to the engine");
                 sup_give_up(sup, &err);
         }

@@ -159,7 +159,8 @@ static int dispatch(struct request *request, struct csn_error *err)
         for (size_t i = 0; i < ARRAY_LEN(ops); i++)
                 if (ops[i].op == request->header.op) {
                         if (!(ops[i].states & state))
-                                return err_set(err, CSN_E_PROTOCOL, 0, "message %u is not allowed now", request->header.op);
+                                return err_set(err, CSN_E_PROTOCOL, 0, "message %u is not allowed now",
+                                        request->header.op);
                         return ops[i].run(request, err);
                 }
         return err_set(err, CSN_E_PROTOCOL, 0, "message %u does not exist", request->header.op);
@@ -190,8 +191,8 @@ static void take_message(struct supervisor *sup)
         if (len < 0) {
                 err_set(&err, CSN_E_PROTOCOL, errno, "receive from the engine");
                 sup_give_up(sup, &err);
-        } else if (wire_get_header(bytes, (size_t)len, &request.header, &err) < 0 || check_fds(&request.header, fds_n, &err) < 0 ||
-                   dispatch(&request, &err) < 0) {
+        } else if (wire_get_header(bytes, (size_t)len, &request.header, &err) < 0 ||
+                check_fds(&request.header, fds_n, &err) < 0 || dispatch(&request, &err) < 0) {
                 sup_give_up(sup, &err);
         }
         for (size_t i = 0; i < fds_n; i++)
@@ -275,7 +276,8 @@ static void raise_descriptors(void)
 
 static int open_outer_init(struct supervisor *sup, struct csn_error *err)
 {
-        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir, err) < 0)
+        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir,
+                    err) < 0)
                 return -err->code;
         if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the outer init's socket non-blocking");
@@ -285,8 +287,8 @@ static int open_outer_init(struct supervisor *sup, struct csn_error *err)
 }
 
 /*
- * Root that cannot give ids away makes sandboxes as an ordinary user does, with one id for all.  That id is never root's: a process inside would
- * be the owner of what the host's root owns.
+ * Root that cannot give ids away makes sandboxes as an ordinary user does, with one id for all.  That id is never
+ * root's: a process inside would be the owner of what the host's root owns.
  */
 static int choose_ids(struct supervisor *sup, struct csn_error *err)
 {
@@ -295,11 +297,14 @@ static int choose_ids(struct supervisor *sup, struct csn_error *err)
         enum uid_way way = sup->abilities.rootless ? UIDS_RANGE : uid_way(uids);
         if (way == UIDS_RANGE)
                 return 0;
-        log_text(LOG_WARN, way == UIDS_OWN ? "root of this user namespace has no ids to give to sandboxes, so all of them have its own"
-                                           : "root here has no CAP_SYS_ADMIN, so all sandboxes have one uid, the first of engine.uid_first");
+        log_text(LOG_WARN,
+                way == UIDS_OWN
+                        ? "root of this user namespace has no ids to give to sandboxes, so all of them have its own"
+                        : "root here has no CAP_SYS_ADMIN, so all sandboxes have one uid, the first of engine.uid_first");
         sup->abilities.rootless = true;
-        if (way == UIDS_FIRST && (setresgid(uids->first, uids->first, uids->first) < 0 || setresuid(uids->first, uids->first, uids->first) < 0 ||
-                                  prctl(PR_SET_DUMPABLE, 1) < 0))
+        if (way == UIDS_FIRST &&
+                (setresgid(uids->first, uids->first, uids->first) < 0 ||
+                        setresuid(uids->first, uids->first, uids->first) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0))
                 return err_set(err, CSN_E_UNSUPPORTED, errno, "take the uid %u", uids->first);
         return 0;
 }
@@ -359,7 +364,9 @@ static void begin_outer_init(struct supervisor *sup)
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
-        struct supervisor sup = { .sock = sock, .options = options, .janitor = { .pipe = -1 }, .outer_init = { .sock = -1 } };
+        struct supervisor sup = {
+                .sock = sock, .options = options, .janitor = { .pipe = -1 }, .outer_init = { .sock = -1 }
+        };
         int rc = begin(&sup, err);
         if (rc == 0)
                 begin_outer_init(&sup);

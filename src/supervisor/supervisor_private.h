@@ -62,7 +62,8 @@ int job_guest(struct supervisor *sup, uint32_t id, const struct wire_limits *lim
  * The same: a zygote's child joins the sandbox of a guest, with job number `sandbox`.  Errors: CSN_E_PROTOCOL.  fds:
  * WIRE_ENTRIES; each one kept is set to -1.
  */
-int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds, struct csn_error *err);
+int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32_t zygote, int *fds,
+        struct csn_error *err);
 /* Requests without an error of their own: failures are sent to the engine. */
 void job_freeze(struct supervisor *sup, uint32_t id, bool on);
 void job_exiting(struct supervisor *sup, uint32_t id, unsigned status);

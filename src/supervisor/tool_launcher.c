@@ -1,12 +1,13 @@
 /*
  * The launcher: starts the programs of the administrator's tools for an engine that cannot.
  *
- * An MCP server or a command is no tenant's code, but it reads what tenants' code says.  So it gets what the configuration
- * gives it and nothing that the engine has: a user of its own, no capability, no way to gain one, files and network as
- * the table says.  It lives in a pid namespace, whose process 1 is ours and minds it: when the engine's end of the control
- * socket closes, whoever closed it and why, nothing of the program is left, however it forked.  /proc shows that namespace alone.
+ * An MCP server or a command is no tenant's code, but it reads what tenants' code says.  So it gets what the
+ * configuration gives it and nothing that the engine has: a user of its own, no capability, no way to gain one, files
+ * and network as the table says.  It lives in a pid namespace, whose process 1 is ours and minds it: when the engine's
+ * end of the control socket closes, whoever closed it and why, nothing of the program is left, however it forked.
+ * /proc shows that namespace alone.
  *
- *   launcher   reads the table; for each request a clone into a pid namespace (and a user namespace, where it is not root)
+ *   launcher   reads the table; for each request a clone into a pid namespace (without root also a user namespace)
  *   minder     process 1 there: starts the program, reaps, tells its status, ends with the engine
  *   program    gives up rights, then execve(2)
  */
@@ -67,16 +68,37 @@ static int set_limits(const struct launch_program *program, struct csn_error *er
 static int make_isolation(const struct launch_program *program, bool own_proc, int *ret_fd, struct csn_error *err)
 {
         static const struct landlock_place usual[] = {
-                { "/usr", LANDLOCK_RUN }, { "/lib", LANDLOCK_RUN }, { "/lib64", LANDLOCK_RUN }, { "/bin", LANDLOCK_RUN }, { "/sbin", LANDLOCK_RUN },
-                { "/dev/null", LANDLOCK_WRITE }, { "/dev/zero", LANDLOCK_READ }, { "/dev/urandom", LANDLOCK_READ }, { "/dev/random", LANDLOCK_READ },
+                { "/usr", LANDLOCK_RUN },
+                { "/lib", LANDLOCK_RUN },
+                { "/lib64", LANDLOCK_RUN },
+                { "/bin", LANDLOCK_RUN },
+                { "/sbin", LANDLOCK_RUN },
+                { "/dev/null", LANDLOCK_WRITE },
+                { "/dev/zero", LANDLOCK_READ },
+                { "/dev/urandom", LANDLOCK_READ },
+                { "/dev/random", LANDLOCK_READ },
                 /* What libraries read; the rest of /etc is the host's own business. */
-                { "/etc/alternatives", LANDLOCK_READ }, { "/etc/ca-certificates", LANDLOCK_READ }, { "/etc/gai.conf", LANDLOCK_READ },
-                { "/etc/group", LANDLOCK_READ }, { "/etc/host.conf", LANDLOCK_READ }, { "/etc/hosts", LANDLOCK_READ },
-                { "/etc/ld.so.cache", LANDLOCK_READ }, { "/etc/ld.so.conf", LANDLOCK_READ }, { "/etc/ld.so.conf.d", LANDLOCK_READ },
-                { "/etc/locale.alias", LANDLOCK_READ }, { "/etc/localtime", LANDLOCK_READ }, { "/etc/mime.types", LANDLOCK_READ },
-                { "/etc/nsswitch.conf", LANDLOCK_READ }, { "/etc/passwd", LANDLOCK_READ }, { "/etc/pki", LANDLOCK_READ },
-                { "/etc/protocols", LANDLOCK_READ }, { "/etc/resolv.conf", LANDLOCK_READ }, { "/etc/services", LANDLOCK_READ },
-                { "/etc/ssl/certs", LANDLOCK_READ }, { "/etc/ssl/openssl.cnf", LANDLOCK_READ }, { "/etc/timezone", LANDLOCK_READ },
+                { "/etc/alternatives", LANDLOCK_READ },
+                { "/etc/ca-certificates", LANDLOCK_READ },
+                { "/etc/gai.conf", LANDLOCK_READ },
+                { "/etc/group", LANDLOCK_READ },
+                { "/etc/host.conf", LANDLOCK_READ },
+                { "/etc/hosts", LANDLOCK_READ },
+                { "/etc/ld.so.cache", LANDLOCK_READ },
+                { "/etc/ld.so.conf", LANDLOCK_READ },
+                { "/etc/ld.so.conf.d", LANDLOCK_READ },
+                { "/etc/locale.alias", LANDLOCK_READ },
+                { "/etc/localtime", LANDLOCK_READ },
+                { "/etc/mime.types", LANDLOCK_READ },
+                { "/etc/nsswitch.conf", LANDLOCK_READ },
+                { "/etc/passwd", LANDLOCK_READ },
+                { "/etc/pki", LANDLOCK_READ },
+                { "/etc/protocols", LANDLOCK_READ },
+                { "/etc/resolv.conf", LANDLOCK_READ },
+                { "/etc/services", LANDLOCK_READ },
+                { "/etc/ssl/certs", LANDLOCK_READ },
+                { "/etc/ssl/openssl.cnf", LANDLOCK_READ },
+                { "/etc/timezone", LANDLOCK_READ },
         };
         struct landlock_place places[ARRAY_LEN(usual) + 1 + 2 * LAUNCH_TEXTS_MAX];
         unsigned abi;
@@ -90,7 +112,9 @@ static int make_isolation(const struct launch_program *program, bool own_proc, i
                 places[n++] = (struct landlock_place){ program->write.texts[i], LANDLOCK_WRITE };
         if (landlock_make(places, n, ret_fd, &abi, err) < 0)
                 return -err->code;
-        return abi ? 0 : err_set(err, CSN_E_UNSUPPORTED, 0, "files cannot be confined, for this kernel has no Landlock; see caisson doctor");
+        return abi ? 0
+                   : err_set(err, CSN_E_UNSUPPORTED, 0,
+                             "files cannot be confined, for this kernel has no Landlock; see caisson doctor");
 }
 
 static int become_user(const struct launch_program *program, bool privileged, struct csn_error *err)
@@ -111,8 +135,9 @@ static int give_up(const struct launch_program *program, bool privileged, bool o
         sigemptyset(&none);
         if (!(program->flags & LAUNCH_NETWORK) && unshare(CLONE_NEWNET) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the network away");
-        if (set_limits(program, err) < 0 || (program->flags & LAUNCH_ISOLATION && make_isolation(program, own_proc, &isolation, err) < 0) ||
-            become_user(program, privileged, err) < 0 || landlock_enter(isolation, err) < 0)
+        if (set_limits(program, err) < 0 ||
+                (program->flags & LAUNCH_ISOLATION && make_isolation(program, own_proc, &isolation, err) < 0) ||
+                become_user(program, privileged, err) < 0 || landlock_enter(isolation, err) < 0)
                 return -err->code;
         if (chdir(program->folder) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "go to the folder %.300s", program->folder);
@@ -123,7 +148,8 @@ static int give_up(const struct launch_program *program, bool privileged, bool o
 }
 
 /* What went wrong is said where the program would say it. */
-static _Noreturn void become_program(const struct launch_program *program, bool privileged, bool own_proc, char **argv, const int fds[LAUNCH_FDS])
+static _Noreturn void become_program(const struct launch_program *program, bool privileged, bool own_proc, char **argv,
+        const int fds[LAUNCH_FDS])
 {
         struct csn_error err = { 0 };
         char **env = program->env.texts;
@@ -148,15 +174,16 @@ static int map_self(uint32_t uid, uint32_t gid)
 {
         char text[64];
         snprintf(text, sizeof text, "%u %u 1", uid, uid);
-        if (io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 || io_write_file(AT_FDCWD, "/proc/self/uid_map", text) < 0)
+        if (io_write_file(AT_FDCWD, "/proc/self/setgroups", "deny") < 0 ||
+                io_write_file(AT_FDCWD, "/proc/self/uid_map", text) < 0)
                 return -1;
         snprintf(text, sizeof text, "%u %u 1", gid, gid);
         return io_write_file(AT_FDCWD, "/proc/self/gid_map", text);
 }
 
 /*
- * Processes of the host are not to be seen, whoever they belong to.  False: the kernel refuses, as it does in a user namespace where parts
- * of /proc are covered (mount_namespaces(7)).
+ * Processes of the host are not to be seen, whoever they belong to.  False: the kernel refuses, as it does in a user
+ * namespace where parts of /proc are covered (mount_namespaces(7)).
  */
 static bool mount_proc(void)
 {
@@ -201,7 +228,8 @@ static _Noreturn void mind(pid_t program, int signals, int control)
         }
 }
 
-static _Noreturn void become_minder(const struct launch_program *program, char **argv, const int given[LAUNCH_FDS], uint32_t uid, uint32_t gid)
+static _Noreturn void become_minder(const struct launch_program *program, char **argv, const int given[LAUNCH_FDS],
+        uint32_t uid, uint32_t gid)
 {
         static const int child[] = { SIGCHLD };
         int fds[LAUNCH_FDS];
@@ -283,7 +311,10 @@ int launcher_main(void)
                 log_text(LOG_ERROR, "%s", err.text);
                 return 64;
         }
-        /* Minders are nobody's to wait for.  A Ctrl-C at the terminal is the engine's to handle; we end with its socket. */
+        /*
+         * Minders are nobody's to wait for.  A Ctrl-C at the terminal is the engine's to handle; we end with its
+         * socket.
+         */
         signal(SIGCHLD, SIG_IGN);
         setsid();
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);   /* there are secrets in the table */

@@ -14,7 +14,9 @@
  * Limits for our own code and for libraries of the administrator's choice; shared pages are charged here.  All
  * waiting runs need the zygote, so a zygote gets more CPU time than the interpreter of a single run.
  */
-static const struct cgroup_limits zygote_limits = { .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16 };
+static const struct cgroup_limits zygote_limits = {
+        .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16
+};
 
 static void zygote_free(struct zygote *zygote)
 {
@@ -84,7 +86,8 @@ static void said(struct zygote *zygote, struct zygote_message *message, int fds[
         if (message->op == ZYGOTE_SERVES)
                 message->info[sizeof message->info - 1] = 0;
         else
-                message->error.text[sizeof message->error.text - 1] = message->error.field[sizeof message->error.field - 1] = 0;
+                message->error.text[sizeof message->error.text - 1] =
+                        message->error.field[sizeof message->error.field - 1] = 0;
         if (message->op == ZYGOTE_SERVES && !zygote->serves) {
                 serves(zygote, message->info);
         } else if (message->op == ZYGOTE_FORKED && zygote->serves && message->pid > 0 && fds[0] >= 0) {
@@ -142,10 +145,13 @@ static int ask_outer_init(struct zygote *zygote, const struct wire_program *prog
         buf_done(&command);
         if (!sent)
                 return err_set(err, CSN_E_SYSTEM, errno, "hand a zygote its command line");
-        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 || cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, false, &zygote->leaf, err) < 0 ||
-            loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
+        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ||
+                cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, false, &zygote->leaf, err) < 0 ||
+                loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
                 return -err->code;
-        struct outer_init_message request = { .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities } };
+        struct outer_init_message request = {
+                .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities }
+        };
         if (send_queue_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a zygote");
         return 0;

@@ -38,8 +38,8 @@ static void tell_log(const struct ask *ask, const char *what, size_t bytes, doub
 {
         const struct broker *broker = ask->broker;
         const struct log_context about = { .run = broker->whom.id, .owner = broker->whom.owner };
-        log_about(LOG_INFO, &about, "tool %s.%s: %s, %zu bytes in, %zu out, %.1f ms", ask->server[0] ? ask->server : "-", ask->tool[0] ? ask->tool : "-", what,
-                  ask->bytes, bytes, ms);
+        log_about(LOG_INFO, &about, "tool %s.%s: %s, %zu bytes in, %zu out, %.1f ms",
+                ask->server[0] ? ask->server : "-", ask->tool[0] ? ask->tool : "-", what, ask->bytes, bytes, ms);
 }
 
 /* The source does not run this call any more. */
@@ -57,7 +57,9 @@ static void end(struct ask *ask, const char *result, const char *error)
         double ms = (double)(clock_us() - ask->begun_us) / 1000;
         size_t len = result ? strlen(result) : 0;
         if (result && ask->from && !tool_socket_has_room(ask->from, len)) {
-                fail(ask, "Tool '%s' has answered, but answers to other calls wait to be read and take all the room; read them first", ask->tool);
+                fail(ask,
+                        "Tool '%s' has answered, but answers to other calls wait to be read and take all the room; read them first",
+                        ask->tool);
                 return;
         }
         release(ask);
@@ -71,11 +73,12 @@ static void end(struct ask *ask, const char *result, const char *error)
         struct buf text;
         buf_init(&text, TOOL_SOCKET_MESSAGE_MAX);
         if (error) {
-                json_t *json = json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", ask->tool, "decode", broker->request->decode, "raise",
-                                         broker->request->raise);
+                json_t *json = json_pack("{s:b, s:s, s:s, s:b, s:b}", "ok", 0, "error", error, "tool", ask->tool,
+                        "decode", broker->request->decode, "raise", broker->request->raise);
                 char *dumped = json ? json_dumps(json, JSON_COMPACT) : NULL;
                 json_decref(json);
-                buf_printf(&text, "%s", dumped ? dumped : "{\"ok\":false,\"error\":\"the error is no text\",\"tool\":\"\"}");
+                buf_printf(&text, "%s",
+                        dumped ? dumped : "{\"ok\":false,\"error\":\"the error is no text\",\"tool\":\"\"}");
                 free(dumped);
         } else {
                 buf_printf(&text, "{\"ok\":true,\"decode\":%s,\"result\":", broker->request->decode ? "true" : "false");
@@ -110,17 +113,19 @@ static void end_text(struct ask *ask, const char *text)
 {
         size_t len = strlen(text);
         if (len > ask->broker->request->payload_bytes)
-                fail(ask, "Tool '%s' answered with %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->tool, len,
-                     ask->broker->request->payload_bytes);
+                fail(ask, "Tool '%s' answered with %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)",
+                        ask->tool, len, ask->broker->request->payload_bytes);
         else
                 end(ask, text, NULL);
 }
 
 static void end_value(struct ask *ask, json_t *value)
 {
-        char *text = model_value_is_deeper(value, TOOL_DEPTH_MAX) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *text =
+                model_value_is_deeper(value, TOOL_DEPTH_MAX) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
-                fail(ask, "Tool '%s' answered with a value that is nested deeper than %d levels", ask->tool, TOOL_DEPTH_MAX);
+                fail(ask, "Tool '%s' answered with a value that is nested deeper than %d levels", ask->tool,
+                        TOOL_DEPTH_MAX);
         else
                 end_text(ask, text);
         free(text);
@@ -148,11 +153,13 @@ static void on_progress(struct tool_call *call, double progress, double total, c
         if (!run || !run_has_listener(run) || clock_us() - ask->progress_us < PROGRESS_US)
                 return;
         ask->progress_us = clock_us();
-        json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:f}", "type", "tool_progress", "call", ask->id, "server", ask->server, "tool", ask->tool, "progress", progress);
+        json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:f}", "type", "tool_progress", "call", ask->id, "server",
+                ask->server, "tool", ask->tool, "progress", progress);
         if (total > 0)
                 json_object_set_new(event, "total", json_real(total));
         if (message)
-                json_object_set_new(event, "message", json_stringn(message, utf8_whole(message, min_u64(strlen(message), PROGRESS_TEXT_MAX))));
+                json_object_set_new(event, "message",
+                        json_stringn(message, utf8_whole(message, min_u64(strlen(message), PROGRESS_TEXT_MAX))));
         run_tell(run, event);
 }
 
@@ -174,25 +181,30 @@ static void on_clock(struct timer *timer)
                 ask->waited = true;
                 go_on(ask);
         } else if (ask->state == ASK_APPROVAL) {
-                fail(ask, "Tool '%s' needs a yes, and nobody said it within %" PRIu64 " ms", ask->tool, broker->request->ask_ms);
+                fail(ask, "Tool '%s' needs a yes, and nobody said it within %" PRIu64 " ms", ask->tool,
+                        broker->request->ask_ms);
         } else {
                 cancel(ask);
-                fail(ask, "Tool '%s' did not answer in time (%g s)", ask->tool, (double)(ask->call.deadline_us - ask->begun_us) / 1e6);
+                fail(ask, "Tool '%s' did not answer in time (%g s)", ask->tool,
+                        (double)(ask->call.deadline_us - ask->begun_us) / 1e6);
         }
 }
 
 /* Whether a tool of this request's may still come. */
 static bool is_settling(const struct broker *broker)
 {
-        for (const struct tool_source *source = broker->tools->sources; source && !broker->replay; source = source->next)
-                if (source->state == TOOLS_STARTING && grant_concerns(broker->request->allow, broker->request->allow_n, source->server))
+        for (const struct tool_source *source = broker->tools->sources; source && !broker->replay;
+                source = source->next)
+                if (source->state == TOOLS_STARTING &&
+                        grant_concerns(broker->request->allow, broker->request->allow_n, source->server))
                         return true;
         return false;
 }
 
 static void replay(struct ask *ask)
 {
-        const struct tool_record *record = replay_take(ask->broker->replay, ask->server, ask->tool, ask->call.arguments);
+        const struct tool_record *record =
+                replay_take(ask->broker->replay, ask->server, ask->tool, ask->call.arguments);
         if (!record)
                 fail(ask, "The recording has no call of '%s' with these arguments that is not used yet", ask->tool);
         else if (HAS(record, tool_record, error))
@@ -213,7 +225,8 @@ static void begin(struct ask *ask, const struct granted *one)
                 ask->state = ASK_QUEUED;
                 return;
         }
-        uint64_t ms = one->tool->timeout_ms ? min_u64(one->tool->timeout_ms, broker->request->call_ms) : broker->request->call_ms;
+        uint64_t ms = one->tool->timeout_ms ? min_u64(one->tool->timeout_ms, broker->request->call_ms)
+                                            : broker->request->call_ms;
         ask->begun_us = clock_us();
         ask->state = ASK_CALLING;
         broker->running++;
@@ -249,13 +262,15 @@ static void ask_for_yes(struct ask *ask)
                 return;
         }
         if (ask->bytes > TOOL_EVENT_MAX) {
-                fail(ask, "The arguments have %zu bytes; at most %llu are allowed for a tool that needs a yes", ask->bytes, TOOL_EVENT_MAX);
+                fail(ask, "The arguments have %zu bytes; at most %llu are allowed for a tool that needs a yes",
+                        ask->bytes, TOOL_EVENT_MAX);
                 return;
         }
         ask->state = ASK_APPROVAL;
         loop_timer(broker_loop(broker), &ask->timer, broker->request->ask_ms * 1000);
-        run_tell(run, json_pack("{s:s, s:s, s:s, s:s, s:O}", "type", "approval", "call", ask->id, "server", ask->server, "tool", ask->tool, "arguments",
-                                ask->call.arguments));
+        run_tell(run,
+                json_pack("{s:s, s:s, s:s, s:s, s:O}", "type", "approval", "call", ask->id, "server", ask->server,
+                        "tool", ask->tool, "arguments", ask->call.arguments));
 }
 
 /* Check limit and arguments once for each call.  False: the call is refused, and freed. */
@@ -270,7 +285,8 @@ static bool check(struct ask *ask, const struct granted *one)
                 return false;
         }
         if (one->tool->input_schema && schema_check(one->tool->input_schema, ask->call.arguments, &err) < 0) {
-                fail(ask, "Invalid arguments for tool '%s': %s%s%s", ask->tool, err.field, err.field[0] ? ": " : "", err.text);
+                fail(ask, "Invalid arguments for tool '%s': %s%s%s", ask->tool, err.field, err.field[0] ? ": " : "",
+                        err.text);
                 return false;
         }
         ask->counted = true;
@@ -294,7 +310,8 @@ static void go_on(struct ask *ask)
         struct arena arena = { 0 };
         struct granted one;
         char *error = NULL;
-        const char *server = json_string_value(json_object_get(ask->request, "server")), *name = json_string_value(json_object_get(ask->request, "tool"));
+        const char *server = json_string_value(json_object_get(ask->request, "server")),
+                   *name = json_string_value(json_object_get(ask->request, "tool"));
         bool settling = is_settling(broker) && !ask->waited;
         if (ask->lists) {
                 if (!settling)
@@ -329,23 +346,32 @@ int broker_answer(struct run *run, const struct tool_answer *answer, struct csn_
         struct ask *ask = broker ? broker->asks : NULL;
         while (ask && strcmp(ask->id, answer->call) != 0)
                 ask = ask->next;
-        bool approval = ask && ask->state == ASK_APPROVAL, calling = ask && ask->state == ASK_CALLING && ask->call.source == broker->client;
+        bool approval = ask && ask->state == ASK_APPROVAL,
+             calling = ask && ask->state == ASK_CALLING && ask->call.source == broker->client;
         if (!approval && !calling)
-                return err_field(err, "/call", "there is no call %.40s that waits for an answer; it may have been answered, or its time is over", answer->call);
-        if (approval != HAS(answer, tool_answer, approve) || (!approval && !HAS(answer, tool_answer, result) && !HAS(answer, tool_answer, error)))
-                return err_field(err, "", "%.40s waits for %s", answer->call, approval ? "approve: true or false" : "result or error");
+                return err_field(err, "/call",
+                        "there is no call %.40s that waits for an answer; it may have been answered, or its time is over",
+                        answer->call);
+        if (approval != HAS(answer, tool_answer, approve) ||
+                (!approval && !HAS(answer, tool_answer, result) && !HAS(answer, tool_answer, error)))
+                return err_field(err, "", "%.40s waits for %s", answer->call,
+                        approval ? "approve: true or false" : "result or error");
         if (HAS(answer, tool_answer, result) && HAS(answer, tool_answer, error))
-                return err_field(err, "/error", "the answer to %.40s has a result and an error; give one of them", answer->call);
+                return err_field(err, "/error", "the answer to %.40s has a result and an error; give one of them",
+                        answer->call);
         if (approval && answer->approve) {
                 ask->approved = true;
                 go_on(ask);
         } else if (approval) {
-                fail(ask, "The call of '%s' was refused%s%.1000s", ask->tool, HAS(answer, tool_answer, error) ? ": " : "",
-                     HAS(answer, tool_answer, error) ? answer->error : "");
+                fail(ask, "The call of '%s' was refused%s%.1000s", ask->tool,
+                        HAS(answer, tool_answer, error) ? ": " : "",
+                        HAS(answer, tool_answer, error) ? answer->error : "");
         } else if (HAS(answer, tool_answer, error)) {
                 fail(ask, "%.3900s", answer->error);
         } else {
-                json_t *value = HAS(answer, tool_answer, result) ? json_loads(answer->result, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : json_null();
+                json_t *value = HAS(answer, tool_answer, result)
+                        ? json_loads(answer->result, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL)
+                        : json_null();
                 if (value)
                         end_value(ask, value);
                 else
@@ -371,9 +397,11 @@ static void op_call(struct broker *broker, struct tool_socket_call *from, json_t
         else if (!text || model_value_is_deeper(ask->call.arguments, TOOL_DEPTH_MAX))
                 fail(ask, "The arguments are nested deeper than %d levels", TOOL_DEPTH_MAX);
         else if (ask->bytes > broker->request->payload_bytes)
-                fail(ask, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->bytes, broker->request->payload_bytes);
+                fail(ask, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", ask->bytes,
+                        broker->request->payload_bytes);
         else if (!ask_hold(ask))
-                fail(ask, "The arguments of calls that wait take too much memory; call again when others have their answers");
+                fail(ask,
+                        "The arguments of calls that wait take too much memory; call again when others have their answers");
         else
                 go_on(ask);
         free(text);
@@ -394,7 +422,8 @@ static void list_or_wait(struct broker *broker, struct tool_socket_call *from, j
 
 static bool is_name(const json_t *json)
 {
-        return json_is_string(json) && json_string_length(json) <= 2 * TOOL_NAME_MAX && strlen(json_string_value(json)) == json_string_length(json);
+        return json_is_string(json) && json_string_length(json) <= 2 * TOOL_NAME_MAX &&
+                strlen(json_string_value(json)) == json_string_length(json);
 }
 
 void broker_asked(void *owner, struct tool_socket_call *from, const char *message, size_t len)
@@ -404,7 +433,9 @@ void broker_asked(void *owner, struct tool_socket_call *from, const char *messag
         from->owner = NULL;
         if (!message) {
                 broker->refused++;
-                snprintf(text, sizeof text, "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", len, broker->request->payload_bytes);
+                snprintf(text, sizeof text,
+                        "The arguments have %zu bytes; at most %" PRIu64 " are allowed (payload_bytes)", len,
+                        broker->request->payload_bytes);
                 broker_answer_error(broker, from, text);
                 return;
         }
@@ -475,8 +506,10 @@ static int check_patterns(char *const *patterns, size_t n, const char *field, st
 {
         for (size_t i = 0; i < n; i++)
                 if (!grant_check_pattern(patterns[i]))
-                        return err_field(err, field, "\"%.100s\" names no tool; give a name (weather), one with its server (home.weather), or a pattern with * "
-                                                     "(home.*, get_*)", patterns[i]);
+                        return err_field(err, field,
+                                "\"%.100s\" names no tool; give a name (weather), one with its server (home.weather), or a pattern with * "
+                                "(home.*, get_*)",
+                                patterns[i]);
         return 0;
 }
 
@@ -484,11 +517,16 @@ int broker_open(void *owner, const struct tools_for *whom, void **ret, struct cs
 {
         struct tools *tools = owner;
         const struct tools_request *request = whom->request;
-        if (check_patterns(request->allow, request->allow_n, "/tools/allow", err) < 0 || check_patterns(request->deny, request->deny_n, "/tools/deny", err) < 0 ||
-            check_patterns(request->ask, request->ask_n, "/tools/ask", err) < 0)
+        if (check_patterns(request->allow, request->allow_n, "/tools/allow", err) < 0 ||
+                check_patterns(request->deny, request->deny_n, "/tools/deny", err) < 0 ||
+                check_patterns(request->ask, request->ask_n, "/tools/ask", err) < 0)
                 return -err->code;
         struct broker *broker = mem_alloc(sizeof *broker);
-        *broker = (struct broker){ .next = tools->brokers, .tools = tools, .whom = *whom, .request = request, .again = { .fired = on_again, .owner = broker } };
+        *broker = (struct broker){ .next = tools->brokers,
+                .tools = tools,
+                .whom = *whom,
+                .request = request,
+                .again = { .fired = on_again, .owner = broker } };
         tools->brokers = broker;
         if (own_tools_open(broker, &broker->client, err) < 0 || replay_open(request, &broker->replay, err) < 0) {
                 broker_close(broker);

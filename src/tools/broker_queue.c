@@ -13,10 +13,15 @@ struct loop *broker_loop(const struct broker *broker)
         return engine_loop(broker->tools->engine);
 }
 
-struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request, void (*fired)(struct timer *timer))
+struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request,
+        void (*fired)(struct timer *timer))
 {
         struct ask *ask = mem_alloc(sizeof *ask), **at = &broker->asks;
-        *ask = (struct ask){ .broker = broker, .from = from, .request = request, .timer = { .fired = fired, .owner = ask }, .begun_us = clock_us() };
+        *ask = (struct ask){ .broker = broker,
+                .from = from,
+                .request = request,
+                .timer = { .fired = fired, .owner = ask },
+                .begun_us = clock_us() };
         snprintf(ask->id, sizeof ask->id, "call_%" PRIu64, ++broker->ids);
         while (*at)
                 at = &(*at)->next;
@@ -67,8 +72,10 @@ bool ask_hold(struct ask *ask)
 struct ask *broker_next_due(const struct broker *broker)
 {
         struct ask *ask = broker->asks;
-        while (ask && (ask->pass == broker->passes || !((ask->state == ASK_QUEUED && broker->running < broker->request->concurrent) ||
-                                                        (ask->state == ASK_SETTLING && broker->changed))))
+        while (ask &&
+                (ask->pass == broker->passes ||
+                        !((ask->state == ASK_QUEUED && broker->running < broker->request->concurrent) ||
+                                (ask->state == ASK_SETTLING && broker->changed))))
                 ask = ask->next;
         return ask;
 }

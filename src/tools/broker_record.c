@@ -7,7 +7,8 @@
 void broker_keep_call(struct broker *broker, const struct ask *ask, const char *result, const char *error, double ms)
 {
         char *arguments = json_dumps(ask->call.arguments, JSON_COMPACT | JSON_ENCODE_ANY);
-        size_t bytes = (arguments ? strlen(arguments) : 0) + (result ? strlen(result) : 0) + (error ? strlen(error) : 0) + sizeof(struct kept_call);
+        size_t bytes = (arguments ? strlen(arguments) : 0) + (result ? strlen(result) : 0) +
+                (error ? strlen(error) : 0) + sizeof(struct kept_call);
         if (!arguments || broker->kept_n == KEPT_MAX || broker->kept_bytes + bytes > KEPT_BYTES_MAX) {
                 broker->kept_truncated = true;
                 free(arguments);

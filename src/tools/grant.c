@@ -6,9 +6,11 @@
 
 #define NAMES_TOLD 50              /* in the error of a name that is none */
 #define WARNING_BYTES 200          /* of names, when no more of them are added to a warning */
-#define WARNING_MS_MAX 5           /* of the processor, at the end of each run; names that are not looked at by then are not in it */
+/* of the processor, at the end of each run; names that are not looked at by then are not in it */
+#define WARNING_MS_MAX 5
 #define TOOLS_AT_ONCE 64           /* between two looks at the clock, which are system calls */
-#define LISTING_MS_MAX 200         /* of the processor, for all patterns and all tools; what comes later is not in the list */
+/* of the processor, for all patterns and all tools; what comes later is not in the list */
+#define LISTING_MS_MAX 200
 
 /* Texts of at most a few hundred bytes; each * goes back to the last one only, so the work is their product at most. */
 static bool glob(const char *pattern, const char *text)
@@ -44,10 +46,14 @@ bool grant_matches(const char *pattern, const char *server, const char *tool)
 
 bool grant_check_pattern(const char *pattern)
 {
-        return pattern[0] && strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./*") == strlen(pattern);
+        return pattern[0] &&
+                strspn(pattern, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./*") ==
+                strlen(pattern);
 }
 
-/* Whether all that `narrow` matches is matched by `wide`, by their texts: a * of the one is found by a * of the other. */
+/*
+ * Whether all that `narrow` matches is matched by `wide`, by their texts: a * of the one is found by a * of the other.
+ */
 static bool covers(const char *wide, const char *narrow)
 {
         return strcmp(wide, "*") == 0 || (!strchr(wide, '.') == !strchr(narrow, '.') && glob(wide, narrow));
@@ -73,7 +79,8 @@ static int widens(const char *field, struct csn_error *err)
 }
 
 /* Where the profile allows nothing, all tools are a client's own, and only numbers that it sets itself bind them. */
-static int numbers_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err)
+static int numbers_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile,
+        struct csn_error *err)
 {
         for (size_t i = 0; i < object_tools_request.n; i++) {
                 const struct field *field = &object_tools_request.fields[i];
@@ -84,21 +91,30 @@ static int numbers_narrow(const struct tools_request *given, const struct tools_
                 uint64_t most = set ? *(const uint64_t *)(const void *)((const char *)granted + field->at) : field->def;
                 if (asked <= most)
                         continue;
-                err_set(err, CSN_E_DENIED, 0, "tools.%s is %" PRIu64 "; the profile %.60s allows at most %" PRIu64 ". For more this key needs the scope tools",
+                err_set(err, CSN_E_DENIED, 0,
+                        "tools.%s is %" PRIu64 "; the profile %.60s allows at most %" PRIu64
+                        ". For more this key needs the scope tools",
                         field->name, asked, profile, most);
                 return widens(field->name, err);
         }
         return 0;
 }
 
-int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err)
+int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile,
+        struct csn_error *err)
 {
-        static const char left_out[] = "tools.%s leaves out \"%.100s\" of the profile %.60s: name that as well. To leave it out this key needs the scope tools";
+        static const char left_out[] =
+                "tools.%s leaves out \"%.100s\" of the profile %.60s: name that as well. To leave it out this key needs the scope tools";
         const char *allow = uncovered(granted->allow, granted->allow_n, given->allow, given->allow_n);
-        const char *deny = HAS(given, tools_request, deny) ? uncovered(given->deny, given->deny_n, granted->deny, granted->deny_n) : NULL;
-        const char *ask = HAS(given, tools_request, ask) ? uncovered(given->ask, given->ask_n, granted->ask, granted->ask_n) : NULL;
+        const char *deny = HAS(given, tools_request, deny)
+                ? uncovered(given->deny, given->deny_n, granted->deny, granted->deny_n)
+                : NULL;
+        const char *ask = HAS(given, tools_request, ask)
+                ? uncovered(given->ask, given->ask_n, granted->ask, granted->ask_n)
+                : NULL;
         if (allow) {
-                err_set(err, CSN_E_DENIED, 0, "tools.allow has \"%.100s\", which the profile %.60s does not allow. To name it this key needs the scope tools",
+                err_set(err, CSN_E_DENIED, 0,
+                        "tools.allow has \"%.100s\", which the profile %.60s does not allow. To name it this key needs the scope tools",
                         allow, profile);
                 return widens("allow", err);
         }
@@ -122,7 +138,8 @@ bool grant_concerns(char *const *patterns, size_t n, const char *server)
 {
         for (size_t i = 0; i < n; i++) {
                 size_t len = strcspn(patterns[i], ".*");
-                if (!strchr(patterns[i], '.') || (strncmp(patterns[i], server, len) == 0 && (patterns[i][len] == '*' || !server[len])))
+                if (!strchr(patterns[i], '.') ||
+                        (strncmp(patterns[i], server, len) == 0 && (patterns[i][len] == '*' || !server[len])))
                         return true;
         }
         return false;
@@ -148,7 +165,10 @@ static struct tool_source *next_source(const struct broker *broker, const struct
         return source == broker->client ? broker->tools->sources : source->next;
 }
 
-/* Those of a source that cannot be used now are still its own: a name is not another server's for as long as that is away. */
+/*
+ * Those of a source that cannot be used now are still its own: a name is not another server's for as long as that is
+ * away.
+ */
 static const struct tool *list_of(struct tool_source *source, size_t *ret_n)
 {
         return source->kind->list(source, ret_n);
@@ -167,7 +187,8 @@ static int by_shown_name(const void *a, const void *b)
         const struct granted *const both[2] = { a, b };
         char names[2][2 * TOOL_NAME_MAX + 2];
         for (int i = 0; i < 2; i++)
-                snprintf(names[i], sizeof names[i], "%s%s%s", both[i]->shared ? both[i]->source->server : "", both[i]->shared ? "." : "", both[i]->tool->name);
+                snprintf(names[i], sizeof names[i], "%s%s%s", both[i]->shared ? both[i]->source->server : "",
+                        both[i]->shared ? "." : "", both[i]->tool->name);
         return strcmp(names[0], names[1]);
 }
 
@@ -213,7 +234,8 @@ static bool is_for_nothing(const struct broker *broker, char *const *pattern, ui
                 if (source->state != TOOLS_READY && grant_concerns(pattern, 1, source->server))
                         return false;
                 for (size_t i = 0; i < count; i++)
-                        if ((i % TOOLS_AT_ONCE == 0 && clock_work_us() > until_us) || grant_matches(*pattern, source->server, list[i].name))
+                        if ((i % TOOLS_AT_ONCE == 0 && clock_work_us() > until_us) ||
+                                grant_matches(*pattern, source->server, list[i].name))
                                 return false;
         }
         return true;
@@ -242,7 +264,8 @@ void grant_forget(struct broker *broker)
 
 char *grant_name(const struct granted *one, struct arena *arena)
 {
-        return one->shared ? arena_text(arena, "%s.%s", one->source->server, one->tool->name) : arena_text(arena, "%s", one->tool->name);
+        return one->shared ? arena_text(arena, "%s.%s", one->source->server, one->tool->name)
+                           : arena_text(arena, "%s", one->tool->name);
 }
 
 /* A name with its server's in front, or as it is: a tool's own may have dots. */
@@ -251,7 +274,9 @@ static bool is_called(const struct tool_source *source, const struct tool *tool,
         size_t len = strlen(source->server);
         if (server)
                 return strcmp(server, source->server) == 0 && strcmp(name, tool->name) == 0;
-        return strcmp(name, tool->name) == 0 || (strncmp(name, source->server, len) == 0 && name[len] == '.' && strcmp(name + len + 1, tool->name) == 0);
+        return strcmp(name, tool->name) == 0 ||
+                (strncmp(name, source->server, len) == 0 && name[len] == '.' &&
+                        strcmp(name + len + 1, tool->name) == 0);
 }
 
 /* Another server has one of that name. */
@@ -261,7 +286,8 @@ static bool is_shared(const struct broker *broker, const struct granted *one)
         for (struct tool_source *source = next_source(broker, NULL); source; source = next_source(broker, source)) {
                 const struct tool *list = list_of(source, &count);
                 for (size_t i = 0; i < count; i++)
-                        if (source != one->source && strcmp(list[i].name, one->tool->name) == 0 && is_granted(broker, source, &list[i]))
+                        if (source != one->source && strcmp(list[i].name, one->tool->name) == 0 &&
+                                is_granted(broker, source, &list[i]))
                                 return true;
         }
         return false;
@@ -273,7 +299,8 @@ static char *not_found(struct broker *broker, const char *server, const char *na
         size_t n;
         const struct granted *all = grant_all(broker, &n);
         buf_init(&text, 64 * KIB);
-        buf_printf(&text, "Tool '%.100s%s%.200s' not found. Available: ", server ? server : "", server ? "." : "", name);
+        buf_printf(&text, "Tool '%.100s%s%.200s' not found. Available: ", server ? server : "", server ? "." : "",
+                name);
         for (size_t i = 0; i < n && i < NAMES_TOLD; i++)
                 buf_printf(&text, "%s%s", i ? ", " : "", grant_name(&all[i], arena));
         if (n > NAMES_TOLD)
@@ -288,7 +315,8 @@ static char *not_found(struct broker *broker, const char *server, const char *na
         return error;
 }
 
-bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret, char **ret_error)
+bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret,
+        char **ret_error)
 {
         char *servers = NULL;
         size_t found = 0, count;
@@ -307,6 +335,7 @@ bool grant_find(struct broker *broker, const char *server, const char *name, str
                 ret->shared = is_shared(broker, ret);
                 return true;
         }
-        *ret_error = found > 1 ? arena_text(arena, "Tool '%.200s' is on several servers. Name one: %s", name, servers) : not_found(broker, server, name, arena);
+        *ret_error = found > 1 ? arena_text(arena, "Tool '%.200s' is on several servers. Name one: %s", name, servers)
+                               : not_found(broker, server, name, arena);
         return false;
 }

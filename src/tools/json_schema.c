@@ -1,11 +1,12 @@
 /*
  * Arguments against a JSON Schema (2020-12, the validation vocabulary and the applicators).
  *
- * A schema is a stranger's, and so is the value: the two together could ask for any amount of work.  So there is one budget of
- * steps and one of depth for a check, and a clock.  A step is about a microsecond: one word of a schema, or 64 bytes that are
- * looked at.  Regular expressions pay from it, too: PCRE2's own limits begin anew at each place of a text, so we are called at
- * each item of an expression (pcre2callout(3)).  What exceeds them is told as an error of the schema.  A `$ref` leads to a place in the same schema; any other one, `$dynamicRef`, the unevaluated* words, formats and
- * what is not known are not looked at, so they let everything pass.
+ * A schema is a stranger's, and so is the value: the two together could ask for any amount of work.  So there is one
+ * budget of steps and one of depth for a check, and a clock.  A step is about a microsecond: one word of a schema, or
+ * 64 bytes that are looked at.  Regular expressions pay from it, too: PCRE2's own limits begin anew at each place of a
+ * text, so we are called at each item of an expression (pcre2callout(3)).  What exceeds them is told as an error of the
+ * schema.  A `$ref` leads to a place in the same schema; any other one, `$dynamicRef`, the unevaluated* words, formats
+ * and what is not known are not looked at, so they let everything pass.
  */
 #include "tools/tools.h"
 
@@ -51,7 +52,8 @@ static size_t print_where(const struct where *where, char *text, size_t size)
         size_t len = where->above ? print_where(where->above, text, size) : 0;
         if (!where->above || len >= size)
                 return len;
-        int n = where->name ? snprintf(text + len, size - len, "/%.60s", where->name) : snprintf(text + len, size - len, "/%zu", where->item);
+        int n = where->name ? snprintf(text + len, size - len, "/%.60s", where->name)
+                            : snprintf(text + len, size - len, "/%zu", where->item);
         return n < 0 ? len : min_u64(len + (size_t)n, size - 1);
 }
 
@@ -99,7 +101,8 @@ static bool spend_text(struct trial *check, size_t len)
 
 static bool is_whole(json_t *value)
 {
-        return json_is_integer(value) || (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value));
+        return json_is_integer(value) ||
+                (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value));
 }
 
 /* Numbers are compared as what they are worth: 1 is 1.0. */
@@ -164,10 +167,12 @@ static bool is_found(struct trial *check, const char *pattern, size_t pattern_le
         size_t at = 0;
         if (!spend(check, MATCH_STEPS + pattern_len) || !spend_text(check, len))
                 return false;
-        pcre2_code *compiled = pattern_len > PATTERN_MAX ? NULL
-                                                         : pcre2_compile((PCRE2_SPTR)pattern, pattern_len,
-                                                                         PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | PCRE2_ALT_BSUX | PCRE2_AUTO_CALLOUT,
-                                                                         &code, &at, NULL);
+        pcre2_code *compiled = pattern_len > PATTERN_MAX
+                ? NULL
+                : pcre2_compile((PCRE2_SPTR)pattern, pattern_len,
+                          PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | PCRE2_ALT_BSUX |
+                                  PCRE2_AUTO_CALLOUT,
+                          &code, &at, NULL);
         if (!compiled)
                 return broken(check, "has a regular expression that cannot be used");
         pcre2_match_data *data = pcre2_match_data_create_from_pattern(compiled, NULL);
@@ -199,9 +204,17 @@ static bool satisfies_quietly(struct trial *check, json_t *schema, json_t *value
 
 static bool is_type(json_t *value, const char *type)
 {
-        static const struct { const char *name; int type; } types[] = {
-                { "object", JSON_OBJECT }, { "array", JSON_ARRAY }, { "string", JSON_STRING }, { "null", JSON_NULL }, { "integer", JSON_INTEGER },
-                { "number", JSON_INTEGER }, { "number", JSON_REAL }, { "boolean", JSON_TRUE }, { "boolean", JSON_FALSE },
+        static const struct { const char *name; int type;
+        } types[] = {
+                { "object", JSON_OBJECT },
+                { "array", JSON_ARRAY },
+                { "string", JSON_STRING },
+                { "null", JSON_NULL },
+                { "integer", JSON_INTEGER },
+                { "number", JSON_INTEGER },
+                { "number", JSON_REAL },
+                { "boolean", JSON_TRUE },
+                { "boolean", JSON_FALSE },
         };
         if (strcmp(type, "integer") == 0 && is_whole(value))
                 return true;
@@ -217,7 +230,8 @@ static bool on_type(struct trial *check, json_t *schema, json_t *word, json_t *v
         size_t i;
         (void)schema;
         if (json_is_string(word))
-                return is_type(value, json_string_value(word)) || no(check, where, "has to be of type %.40s", json_string_value(word));
+                return is_type(value, json_string_value(word)) ||
+                        no(check, where, "has to be of type %.40s", json_string_value(word));
         if (!spend(check, json_array_size(word)))
                 return false;
         json_array_foreach(word, i, type)
@@ -266,14 +280,16 @@ static bool on_number(struct trial *check, json_t *schema, json_t *word, json_t 
         double part = json_is_number(step) && json_is_number(value) ? json_number_value(step) : 0;
         if (part > 0) {
                 double times = number / part;
-                if (!isfinite(times) ? fmod(number, part) != 0 : fabs(times - round(times)) > 1e-9 * fmax(1, fabs(times)))
+                if (!isfinite(times) ? fmod(number, part) != 0
+                                     : fabs(times - round(times)) > 1e-9 * fmax(1, fabs(times)))
                         return no(check, where, "has to be a multiple of %.15g", part);
         }
         return true;
 }
 
 /* minX and maxX; a bound may be written 2.0. */
-static bool is_within(struct trial *check, json_t *schema, const char *least, const char *most, size_t n, const char *what, const struct where *where)
+static bool is_within(struct trial *check, json_t *schema, const char *least, const char *most, size_t n,
+        const char *what, const struct where *where)
 {
         json_t *min = json_object_get(schema, least), *max = json_object_get(schema, most);
         if (json_is_number(min) && (double)n < json_number_value(min))
@@ -289,9 +305,12 @@ static bool on_string(struct trial *check, json_t *schema, json_t *word, json_t 
         (void)word;
         if (!json_is_string(value))
                 return true;
-        if (!spend_text(check, json_string_length(value)) || !is_within(check, schema, "minLength", "maxLength", characters(value), "characters", where))
+        if (!spend_text(check, json_string_length(value)) ||
+                !is_within(check, schema, "minLength", "maxLength", characters(value), "characters", where))
                 return false;
-        if (!json_is_string(pattern) || is_found(check, json_string_value(pattern), json_string_length(pattern), json_string_value(value), json_string_length(value)))
+        if (!json_is_string(pattern) ||
+                is_found(check, json_string_value(pattern), json_string_length(pattern), json_string_value(value),
+                        json_string_length(value)))
                 return true;
         return no(check, where, "has to match %.200s", json_string_value(pattern));
 }
@@ -308,7 +327,8 @@ static bool are_unique(struct trial *check, json_t *array)
 
 static bool has_enough(struct trial *check, json_t *schema, json_t *array, const struct where *where)
 {
-        json_t *contains = json_object_get(schema, "contains"), *min = json_object_get(schema, "minContains"), *max = json_object_get(schema, "maxContains"), *item;
+        json_t *contains = json_object_get(schema, "contains"), *min = json_object_get(schema, "minContains"),
+               *max = json_object_get(schema, "maxContains"), *item;
         size_t i, n = 0;
         if (!contains)
                 return true;
@@ -316,7 +336,8 @@ static bool has_enough(struct trial *check, json_t *schema, json_t *array, const
                 n += satisfies_quietly(check, contains, item, &(struct where){ where, NULL, i });
         double least = json_is_number(min) ? json_number_value(min) : 1;
         if ((double)n < least || (json_is_number(max) && (double)n > json_number_value(max)))
-                return no(check, where, "has %zu items of the kind that it has to contain, which are too %s", n, (double)n < least ? "few" : "many");
+                return no(check, where, "has %zu items of the kind that it has to contain, which are too %s", n,
+                        (double)n < least ? "few" : "many");
         return true;
 }
 
@@ -359,7 +380,8 @@ static bool on_required(struct trial *check, json_t *schema, json_t *word, json_
 
 static bool on_dependent(struct trial *check, json_t *schema, json_t *word, json_t *value, const struct where *where)
 {
-        json_t *schemas = json_object_get(schema, "dependentSchemas"), *needs = json_object_get(schema, "dependentRequired"), *its;
+        json_t *schemas = json_object_get(schema, "dependentSchemas"),
+               *needs = json_object_get(schema, "dependentRequired"), *its;
         json_t *both = json_object_get(schema, "dependencies");   /* as drafts before 2019-09 had it */
         const char *name;
         (void)word;
@@ -373,16 +395,17 @@ static bool on_dependent(struct trial *check, json_t *schema, json_t *word, json
         json_object_foreach(schemas, name, its)
                 if (json_object_get(value, name) && !satisfies(check, its, value, where))
                         return false;
-        json_object_foreach(both, name, its)
-                if (json_object_get(value, name) &&
-                    !(json_is_array(its) ? on_required(check, schema, its, value, where) : satisfies(check, its, value, where)))
-                        return false;
+        json_object_foreach(both, name, its) if (json_object_get(value, name) &&
+                !(json_is_array(its) ? on_required(check, schema, its, value, where)
+                                     : satisfies(check, its, value, where))) return false;
         return true;
 }
 
-static bool has_known_property(struct trial *check, json_t *schema, const char *name, size_t len, json_t *value, const struct where *below, bool *ret_known)
+static bool has_known_property(struct trial *check, json_t *schema, const char *name, size_t len, json_t *value,
+        const struct where *below, bool *ret_known)
 {
-        json_t *its = json_object_getn(json_object_get(schema, "properties"), name, len), *patterns = json_object_get(schema, "patternProperties");
+        json_t *its = json_object_getn(json_object_get(schema, "properties"), name, len),
+               *patterns = json_object_get(schema, "patternProperties");
         const char *pattern;
         *ret_known = its != NULL;
         if (its && !satisfies(check, its, value, below))
@@ -399,7 +422,8 @@ static bool has_known_property(struct trial *check, json_t *schema, const char *
 
 static bool on_object(struct trial *check, json_t *schema, json_t *word, json_t *value, const struct where *where)
 {
-        json_t *others = json_object_get(schema, "additionalProperties"), *names = json_object_get(schema, "propertyNames"), *one;
+        json_t *others = json_object_get(schema, "additionalProperties"),
+               *names = json_object_get(schema, "propertyNames"), *one;
         const char *name;
         size_t len;
         (void)word;
@@ -456,7 +480,8 @@ static bool on_one(struct trial *check, json_t *schema, json_t *word, json_t *va
         (void)schema;
         json_array_foreach(word, i, one)
                 n += satisfies_quietly(check, one, value, where);
-        return !json_is_array(word) || n == 1 || no(check, where, "fits %zu of what it may be, and has to fit one (oneOf)", n);
+        return !json_is_array(word) || n == 1 ||
+                no(check, where, "fits %zu of what it may be, and has to fit one (oneOf)", n);
 }
 
 static bool on_not(struct trial *check, json_t *schema, json_t *word, json_t *value, const struct where *where)
@@ -478,7 +503,8 @@ static size_t pointer_part(const char *from, char *part, size_t size)
         while (from[at] && from[at] != '/' && n + 1 < size) {
                 unsigned byte;
                 char c = from[at++];
-                if (c == '%' && isxdigit((unsigned char)from[at]) && isxdigit((unsigned char)from[at + 1]) && sscanf(from + at, "%2x", &byte) == 1 && byte) {
+                if (c == '%' && isxdigit((unsigned char)from[at]) && isxdigit((unsigned char)from[at + 1]) &&
+                        sscanf(from + at, "%2x", &byte) == 1 && byte) {
                         c = (char)byte;
                         at += 2;
                 }
@@ -498,14 +524,17 @@ static json_t *place_of(json_t *root, const char *reference)
         for (reference++; root && *reference == '/';) {
                 reference++;
                 reference += pointer_part(reference, part, sizeof part);
-                root = json_is_array(root) ? json_array_get(root, (size_t)strtoul(part, NULL, 10)) : json_object_get(root, part);
+                root = json_is_array(root) ? json_array_get(root, (size_t)strtoul(part, NULL, 10))
+                                           : json_object_get(root, part);
         }
         return *reference ? NULL : root;
 }
 
 static bool on_ref(struct trial *check, json_t *schema, json_t *word, json_t *value, const struct where *where)
 {
-        json_t *place = json_is_string(word) && spend_text(check, json_string_length(word)) ? place_of(check->root, json_string_value(word)) : NULL;
+        json_t *place = json_is_string(word) && spend_text(check, json_string_length(word))
+                ? place_of(check->root, json_string_value(word))
+                : NULL;
         (void)schema;
         return !check->broken && (!place || satisfies(check, place, value, where));
 }
@@ -524,7 +553,9 @@ static const struct {
         { "pattern", { "minLength", "maxLength" }, on_string },
         { "items", { "prefixItems", "minItems", "maxItems", "uniqueItems", "contains" }, on_array },
         { "required", { NULL }, on_required },
-        { "properties", { "patternProperties", "additionalProperties", "propertyNames", "minProperties", "maxProperties" }, on_object },
+        { "properties",
+                { "patternProperties", "additionalProperties", "propertyNames", "minProperties", "maxProperties" },
+                on_object },
         { "dependentRequired", { "dependentSchemas", "dependencies" }, on_dependent },
         { "allOf", { NULL }, on_all },
         { "anyOf", { NULL }, on_any },
@@ -563,7 +594,9 @@ static bool satisfies(struct trial *check, json_t *schema, json_t *value, const 
 int schema_check(json_t *schema, json_t *value, struct csn_error *err)
 {
         struct csn_error own = { 0 };
-        struct trial check = { .root = schema, .err = err ? err : &own, .until_us = clock_work_us() + WORK_MS_MAX * 1000 };
+        struct trial check = {
+                .root = schema, .err = err ? err : &own, .until_us = clock_work_us() + WORK_MS_MAX * 1000
+        };
         *check.err = (struct csn_error){ 0 };
         if (satisfies(&check, schema, value, &(struct where){ NULL, NULL, 0 }))
                 return 0;

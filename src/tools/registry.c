@@ -22,10 +22,12 @@ struct tool_source *tools_next(const struct tools *tools, const struct tool_sour
 int tools_add(struct tools *tools, struct tool_source *source, struct csn_error *err)
 {
         if (!tools_is_server(source->server))
-                return err_set(err, CSN_E_CONFIG, 0, "\"%.100s\" is no name for a server of tools: letters, digits, _ and -, at most %d, and a letter or digit first",
-                               source->server, TOOL_NAME_MAX);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "\"%.100s\" is no name for a server of tools: letters, digits, _ and -, at most %d, and a letter or digit first",
+                        source->server, TOOL_NAME_MAX);
         if (strcmp(source->server, TOOLS_CLIENT) == 0 || tools_find(tools, source->server))
-                return err_set(err, CSN_E_CONFIG, 0, "there is a server of tools \"%s\" already; give this one another name", source->server);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "there is a server of tools \"%s\" already; give this one another name", source->server);
         struct tool_source **at = &tools->sources;
         while (*at)
                 at = &(*at)->next;

@@ -1,8 +1,9 @@
 /*
  * Calls of an earlier run in the place of calls outside: each is answered as it was then.
  *
- * A call is known by its tool and its arguments, in whatever order their names are.  The same one again gets the next answer
- * that it had; a program that calls in another order than last time, because threads do, is replayed all the same.
+ * A call is known by its tool and its arguments, in whatever order their names are.  The same one again gets the next
+ * answer that it had; a program that calls in another order than last time, because threads do, is replayed all the
+ * same.
  */
 #include "tools/tools_private.h"
 
@@ -65,7 +66,9 @@ static struct replay_source *source_of(struct replay *replay, const char *server
         if (++replay->sources_n > REPLAY_SERVERS_MAX)
                 return NULL;
         struct replay_source *one = arena_alloc(&replay->arena, sizeof *one);
-        one->source = (struct tool_source){ .kind = &replay_kind, .server = server, .state = TOOLS_READY, .next = replay->sources };
+        one->source = (struct tool_source){
+                .kind = &replay_kind, .server = server, .state = TOOLS_READY, .next = replay->sources
+        };
         one->list = arena_alloc(&replay->arena, REPLAY_TOOLS_MAX * sizeof *one->list);
         replay->sources = &one->source;
         return one;
@@ -79,13 +82,16 @@ static char *key_of(json_t *arguments)
 static int take_record(struct replay *replay, const struct tool_record *record, struct csn_error *err)
 {
         if (!tools_is_server(record->server) || !tools_is_name(record->tool))
-                return err_field(err, "/tools/replay", "\"%.100s.%.100s\" is no tool of a server", record->server, record->tool);
+                return err_field(err, "/tools/replay", "\"%.100s.%.100s\" is no tool of a server", record->server,
+                        record->tool);
         struct replay_source *source = source_of(replay, record->server);
         bool known = false;
         for (size_t i = 0; source && i < source->n && !known; i++)
                 known = strcmp(source->list[i].name, record->tool) == 0;
         if (!source || (!known && ++replay->tools_n > REPLAY_TOOLS_MAX))
-                return err_field(err, "/tools/replay", "there are calls of more than %d tools, or of more than %d servers", REPLAY_TOOLS_MAX, REPLAY_SERVERS_MAX);
+                return err_field(err, "/tools/replay",
+                        "there are calls of more than %d tools, or of more than %d servers", REPLAY_TOOLS_MAX,
+                        REPLAY_SERVERS_MAX);
         if (!known)
                 source->list[source->n++] = (struct tool){ .name = record->tool };
         json_t *arguments = json_loads(record->arguments, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
@@ -135,7 +141,8 @@ static const struct tool_record *take(struct replay *replay, const char *server,
         const struct tool_record *found = NULL;
         for (size_t i = replay->first; i < replay->n && key && !found; i++) {
                 struct recorded *one = &replay->list[i];
-                if (one->taken || strcmp(one->key, key) != 0 || strcmp(one->record->tool, tool) != 0 || strcmp(one->record->server, server) != 0)
+                if (one->taken || strcmp(one->key, key) != 0 || strcmp(one->record->tool, tool) != 0 ||
+                        strcmp(one->record->server, server) != 0)
                         continue;
                 one->taken = true;
                 found = one->record;
@@ -146,13 +153,18 @@ static const struct tool_record *take(struct replay *replay, const char *server,
         return found;
 }
 
-/* `tool add --a 1` has read its 1 by the tool's schema, and a recording has none: texts that are JSON are what they say. */
+/*
+ * `tool add --a 1` has read its 1 by the tool's schema, and a recording has none: texts that are JSON are what they
+ * say.
+ */
 static json_t *read_texts(const json_t *arguments)
 {
         json_t *read = json_object(), *value;
         const char *name;
         json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
-                json_t *meant = json_is_string(value) ? json_loadb(json_string_value(value), json_string_length(value), JSON_DECODE_ANY, NULL) : NULL;
+                json_t *meant = json_is_string(value)
+                        ? json_loadb(json_string_value(value), json_string_length(value), JSON_DECODE_ANY, NULL)
+                        : NULL;
                 json_object_set_new(read, name, meant ? meant : json_incref(value));
         }
         return read;

@@ -1,8 +1,8 @@
 /*
  * What a source answers, as code gets it.
  *
- * Most tools answer with one text, and in most of those there is JSON: a program wants to look into it, and not to take it
- * apart first.  So this is one rule, in one place, for all languages.
+ * Most tools answer with one text, and in most of those there is JSON: a program wants to look into it, and not to take
+ * it apart first.  So this is one rule, in one place, for all languages.
  */
 #include "tools/tools.h"
 
@@ -24,7 +24,9 @@ json_t *result_value(const struct tool_result *result, size_t max)
         const char *text = n == 1 ? text_of(json_array_get(result->content, 0), &len) : NULL;
         if (!text)
                 return json_incref(result->content);
-        json_t *value = len > max || model_has_many_parts(text, len, TOOL_PARTS_MAX) ? NULL : json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        json_t *value = len > max || model_has_many_parts(text, len, TOOL_PARTS_MAX)
+                ? NULL
+                : json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         return value ? value : json_stringn(text, len);
 }
 

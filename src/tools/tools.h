@@ -152,7 +152,8 @@ bool tools_is_name(const char *name);
  * Check that a request only narrows its profile's grant: no other tools, no removal of a denial or of an approval, and
  * no larger number.  Errors: CSN_E_DENIED, with the field.
  */
-int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile, struct csn_error *err);
+int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile,
+        struct csn_error *err);
 
 /* ---- answers of a run's client (broker.c) ---- */
 

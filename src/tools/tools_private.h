@@ -50,7 +50,8 @@ void grant_warn(const struct broker *broker, struct run *run);
  * Find a tool by name, with or without its server.  false: no tool or several; *ret_error is then the text for the
  * program, from the arena.
  */
-bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret, char **ret_error);
+bool grant_find(struct broker *broker, const char *server, const char *name, struct arena *arena, struct granted *ret,
+        char **ret_error);
 /* Whether one of these patterns can match a tool of this server. */
 bool grant_concerns(char *const *patterns, size_t n, const char *server);
 /* The tool's name in code, from the arena. */
@@ -137,7 +138,8 @@ struct loop *broker_loop(const struct broker *broker);
  * Append a request of the program with a number of its own.  request becomes the callee's; fired is the function of the
  * timer.  ask_free() removes and frees the request.  Never NULL.
  */
-struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request, void (*fired)(struct timer *timer));
+struct ask *ask_new(struct broker *broker, struct tool_socket_call *from, json_t *request,
+        void (*fired)(struct timer *timer));
 void ask_free(struct ask *ask);
 /* Count the memory of the arguments until ask_free().  false: other pending requests take the room. */
 bool ask_hold(struct ask *ask);
@@ -160,7 +162,8 @@ void broker_list(struct broker *broker, struct tool_socket_call *from);
 void broker_info(struct broker *broker, struct tool_socket_call *from, json_t *request);
 void broker_answer_error(const struct broker *broker, struct tool_socket_call *from, const char *error);
 /* Answer a message that is no JSON within bounds; why NULL: the message has too many parts. */
-void broker_answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len, const json_error_t *why);
+void broker_answer_unread(const struct broker *broker, struct tool_socket_call *from, const char *message, size_t len,
+        const json_error_t *why);
 
 /* ---- broker.c: calls ---- */
 

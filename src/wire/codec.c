@@ -41,8 +41,8 @@ bool codec_add_texts(struct buf *buf, char *const *texts, size_t n)
 
 bool codec_add_error(struct buf *buf, const struct csn_error *error)
 {
-        return codec_add_u64(buf, (uint64_t)error->code) && codec_add_u64(buf, (uint64_t)error->sys) && codec_add_text(buf, error->field) &&
-               codec_add_text(buf, error->text);
+        return codec_add_u64(buf, (uint64_t)error->code) && codec_add_u64(buf, (uint64_t)error->sys) &&
+                codec_add_text(buf, error->field) && codec_add_text(buf, error->text);
 }
 
 /* ---- reading ---- */
@@ -108,5 +108,6 @@ int codec_end(const struct codec *c, const char *what, struct csn_error *err)
 {
         if (!c->bad && c->left == 0)
                 return 0;
-        return err_set(err, CSN_E_PROTOCOL, 0, "%s message %s", what, c->bad ? "is cut or out of bounds" : "is too long");
+        return err_set(err, CSN_E_PROTOCOL, 0, "%s message %s", what,
+                c->bad ? "is cut or out of bounds" : "is too long");
 }

@@ -28,24 +28,27 @@ bool guest_put_pair(struct buf *buf, enum guest_kind kind, uint64_t first, uint6
 
 bool guest_put_process(struct buf *buf, const struct guest_process *process)
 {
-        return guest_put_pair(buf, GUEST_PROCESS, process->flags, process->rows) && codec_add_u64(buf, process->columns) &&
-               codec_add_text(buf, process->folder) && codec_add_texts(buf, process->argv, process->argv_n) &&
-               codec_add_texts(buf, process->env, process->env_n);
+        return guest_put_pair(buf, GUEST_PROCESS, process->flags, process->rows) &&
+                codec_add_u64(buf, process->columns) && codec_add_text(buf, process->folder) &&
+                codec_add_texts(buf, process->argv, process->argv_n) &&
+                codec_add_texts(buf, process->env, process->env_n);
 }
 
 bool guest_put_file(struct buf *buf, const struct guest_file *file)
 {
-        return guest_put_pair(buf, GUEST_FILE, file->verb, file->flags) && codec_add_u64(buf, file->mode) && codec_add_u64(buf, file->offset) &&
-               codec_add_u64(buf, file->length) && codec_add_u64(buf, file->depth) && codec_add_text(buf, file->path) && codec_add_text(buf, file->to) &&
-               codec_add_text(buf, file->space) && codec_add_texts(buf, file->labels, file->labels_n);
+        return guest_put_pair(buf, GUEST_FILE, file->verb, file->flags) && codec_add_u64(buf, file->mode) &&
+                codec_add_u64(buf, file->offset) && codec_add_u64(buf, file->length) &&
+                codec_add_u64(buf, file->depth) && codec_add_text(buf, file->path) && codec_add_text(buf, file->to) &&
+                codec_add_text(buf, file->space) && codec_add_texts(buf, file->labels, file->labels_n);
 }
 
 bool guest_put_entry(struct buf *buf, const struct guest_entry *entry)
 {
         return guest_put_pair(buf, GUEST_ENTRY, entry->mode, entry->size) && codec_add_u64(buf, entry->mtime_ms) &&
-               codec_add_u64(buf, entry->links) && codec_add_u64(buf, entry->target_mode) && codec_add_text(buf, entry->path) &&
-               codec_add_text(buf, entry->target) && codec_add_text(buf, entry->real) && codec_add_text(buf, entry->owner) &&
-               codec_add_text(buf, entry->group) && codec_add_texts(buf, entry->labels, entry->labels_n);
+                codec_add_u64(buf, entry->links) && codec_add_u64(buf, entry->target_mode) &&
+                codec_add_text(buf, entry->path) && codec_add_text(buf, entry->target) &&
+                codec_add_text(buf, entry->real) && codec_add_text(buf, entry->owner) &&
+                codec_add_text(buf, entry->group) && codec_add_texts(buf, entry->labels, entry->labels_n);
 }
 
 bool guest_put_event(struct buf *buf, const struct guest_event *event)
@@ -85,15 +88,16 @@ int guest_get_pair(const uint8_t *bytes, size_t len, uint64_t *ret_first, uint64
         return codec_end(&c, "pair", err);
 }
 
-int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_process *ret, struct csn_error *err)
+int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_process *ret,
+        struct csn_error *err)
 {
         struct codec c = open_packet(bytes, len);
         struct guest_process process = { .flags = codec_u64(&c), .rows = codec_u64(&c), .columns = codec_u64(&c) };
         process.folder = codec_text(&c, arena, GUEST_PATH_MAX);
         process.argv = codec_texts(&c, arena, &process.argv_n);
         process.env = codec_texts(&c, arena, &process.env_n);
-        c.bad = c.bad || process.argv_n == 0 || process.flags & ~(uint64_t)GUEST_PROCESS_FLAGS || process.rows > UINT16_MAX ||
-                process.columns > UINT16_MAX;
+        c.bad = c.bad || process.argv_n == 0 || process.flags & ~(uint64_t)GUEST_PROCESS_FLAGS ||
+                process.rows > UINT16_MAX || process.columns > UINT16_MAX;
         *ret = process;
         return codec_end(&c, "PROCESS", err);
 }
@@ -113,36 +117,45 @@ static bool are_labels(char *const *labels, size_t n)
 int guest_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_file *ret, struct csn_error *err)
 {
         struct codec c = open_packet(bytes, len);
-        struct guest_file file = { .verb = codec_u64(&c), .flags = codec_u64(&c), .mode = codec_u64(&c), .offset = codec_u64(&c),
-                                   .length = codec_u64(&c), .depth = codec_u64(&c) };
+        struct guest_file file = { .verb = codec_u64(&c),
+                .flags = codec_u64(&c),
+                .mode = codec_u64(&c),
+                .offset = codec_u64(&c),
+                .length = codec_u64(&c),
+                .depth = codec_u64(&c) };
         file.path = codec_text(&c, arena, GUEST_PATH_MAX);
         file.to = codec_text(&c, arena, GUEST_PATH_MAX);
         file.space = codec_text(&c, arena, LABEL_NAME_MAX);
         file.labels = codec_texts(&c, arena, &file.labels_n);
-        c.bad = c.bad || file.verb == 0 || file.verb >= GUEST_VERBS || file.flags & ~(uint64_t)GUEST_FILE_FLAGS || file.mode > 07777 ||
-                file.offset > INT64_MAX || !are_labels(file.labels, file.labels_n);
+        c.bad = c.bad || file.verb == 0 || file.verb >= GUEST_VERBS || file.flags & ~(uint64_t)GUEST_FILE_FLAGS ||
+                file.mode > 07777 || file.offset > INT64_MAX || !are_labels(file.labels, file.labels_n);
         *ret = file;
         return codec_end(&c, "FILE", err);
 }
 
-int guest_get_entry(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_entry *ret, struct csn_error *err)
+int guest_get_entry(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_entry *ret,
+        struct csn_error *err)
 {
         struct codec c = open_packet(bytes, len);
-        struct guest_entry entry = { .mode = codec_u64(&c), .size = codec_u64(&c), .mtime_ms = codec_u64(&c), .links = codec_u64(&c),
-                                     .target_mode = codec_u64(&c) };
+        struct guest_entry entry = { .mode = codec_u64(&c),
+                .size = codec_u64(&c),
+                .mtime_ms = codec_u64(&c),
+                .links = codec_u64(&c),
+                .target_mode = codec_u64(&c) };
         entry.path = codec_text(&c, arena, 2 * GUEST_PATH_MAX);
         entry.target = codec_text(&c, arena, GUEST_PATH_MAX);
         entry.real = codec_text(&c, arena, GUEST_PATH_MAX);
         entry.owner = codec_text(&c, arena, ACCOUNT_MAX);
         entry.group = codec_text(&c, arena, ACCOUNT_MAX);
         entry.labels = codec_texts(&c, arena, &entry.labels_n);
-        c.bad = c.bad || entry.mode > UINT16_MAX || entry.size > INT64_MAX || entry.mtime_ms > INT64_MAX || entry.links > INT64_MAX ||
-                entry.target_mode > UINT16_MAX || !are_labels(entry.labels, entry.labels_n);
+        c.bad = c.bad || entry.mode > UINT16_MAX || entry.size > INT64_MAX || entry.mtime_ms > INT64_MAX ||
+                entry.links > INT64_MAX || entry.target_mode > UINT16_MAX || !are_labels(entry.labels, entry.labels_n);
         *ret = entry;
         return codec_end(&c, "ENTRY", err);
 }
 
-int guest_get_event(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_event *ret, struct csn_error *err)
+int guest_get_event(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_event *ret,
+        struct csn_error *err)
 {
         struct codec c = open_packet(bytes, len);
         struct guest_event event = { .what = codec_u64(&c), .is_folder = codec_u64(&c) };

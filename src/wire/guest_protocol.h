@@ -168,10 +168,14 @@ enum guest_kind guest_kind_of(const uint8_t *bytes, size_t len);
 /* Decoders take a whole packet of their kind.  Texts in *ret live in `arena`.  0, or -CSN_E_PROTOCOL. */
 int guest_get_number(const uint8_t *bytes, size_t len, uint64_t *ret, struct csn_error *err);
 int guest_get_pair(const uint8_t *bytes, size_t len, uint64_t *ret_first, uint64_t *ret_second, struct csn_error *err);
-int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_process *ret, struct csn_error *err);
-int guest_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_file *ret, struct csn_error *err);
-int guest_get_entry(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_entry *ret, struct csn_error *err);
-int guest_get_event(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_event *ret, struct csn_error *err);
+int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_process *ret,
+        struct csn_error *err);
+int guest_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_file *ret,
+        struct csn_error *err);
+int guest_get_entry(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_entry *ret,
+        struct csn_error *err);
+int guest_get_event(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_event *ret,
+        struct csn_error *err);
 int guest_get_error(const uint8_t *bytes, size_t len, struct csn_error *ret, struct csn_error *err);
 
 #endif

@@ -55,7 +55,8 @@ int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, stru
         size_t payload = (size_t)bytes[8] | (size_t)bytes[9] << 8 | (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
         if (payload != len - CHANNEL_HEADER || bytes[6] || bytes[7] || (flags & ~(unsigned)CHANNEL_MORE))
                 return broken(channel, err, "header is wrong");
-        if (type == 0 || type >= CHANNEL_TYPES || !(types[type].states & IN(channel->state)) || (type == CHANNEL_MESSAGE && !channel->has_messages))
+        if (type == 0 || type >= CHANNEL_TYPES || !(types[type].states & IN(channel->state)) ||
+                (type == CHANNEL_MESSAGE && !channel->has_messages))
                 return broken(channel, err, "frame is not allowed now");
         if (channel->pending && channel->pending != type)
                 return broken(channel, err, "pieces of two frames are mixed");

@@ -46,7 +46,8 @@ bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t nu
 
 bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote)
 {
-        return finish(buf, add_header(buf, WIRE_JOIN_GUEST, job) && codec_add_u64(buf, sandbox) && codec_add_u64(buf, zygote));
+        return finish(buf,
+                add_header(buf, WIRE_JOIN_GUEST, job) && codec_add_u64(buf, sandbox) && codec_add_u64(buf, zygote));
 }
 
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits)
@@ -60,7 +61,8 @@ bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struc
 
 static bool add_program(struct buf *buf, const struct wire_program *program)
 {
-        return codec_add_texts(buf, program->argv, program->argv_n) && codec_add_texts(buf, program->env, program->env_n);
+        return codec_add_texts(buf, program->argv, program->argv_n) &&
+                codec_add_texts(buf, program->env, program->env_n);
 }
 
 bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program)
@@ -82,8 +84,9 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program)
 /* The content is the rest of the packet; whether it is there at all is a number before it. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
-        return add_handoff(buf, WIRE_HANDOFF_FILE) && codec_add_u64(buf, file->mode) && codec_add_text(buf, file->name) &&
-               codec_add_u64(buf, file->content != NULL) && (!file->content || buf_add(buf, file->content, file->content_len));
+        return add_handoff(buf, WIRE_HANDOFF_FILE) && codec_add_u64(buf, file->mode) &&
+                codec_add_text(buf, file->name) && codec_add_u64(buf, file->content != NULL) &&
+                (!file->content || buf_add(buf, file->content, file->content_len));
 }
 
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities)
@@ -142,13 +145,14 @@ int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, s
                 return err_set(err, CSN_E_PROTOCOL, 0, "message has a wrong magic number");
         unsigned version = bytes[4] | (unsigned)bytes[5] << 8;
         if (version != WIRE_VERSION)
-                return err_set(err, CSN_E_PROTOCOL, 0, "peer speaks version %u, this program %d: install both from one build",
-                               version, WIRE_VERSION);
+                return err_set(err, CSN_E_PROTOCOL, 0,
+                        "peer speaks version %u, this program %d: install both from one build", version, WIRE_VERSION);
         struct wire_header header = { .op = (uint16_t)(bytes[6] | bytes[7] << 8),
                                       .job = codec_load_u32(bytes + 8),
                                       .len = codec_load_u32(bytes + 12) };
         if (header.len != len - WIRE_HEADER)
-                return err_set(err, CSN_E_PROTOCOL, 0, "message says %u bytes and has %zu", header.len, len - WIRE_HEADER);
+                return err_set(err, CSN_E_PROTOCOL, 0, "message says %u bytes and has %zu", header.len,
+                        len - WIRE_HEADER);
         *ret = header;
         return 0;
 }
@@ -156,7 +160,8 @@ int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, s
 static bool is_label(const char *text)
 {
         for (const char *at = text; *at; at++)
-                if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') || *at == '_' || *at == '-'))
+                if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+                            *at == '_' || *at == '-'))
                         return false;
         return text[0] != 0;
 }
@@ -176,7 +181,8 @@ int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct 
         return 0;
 }
 
-int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err)
+int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret,
+        struct csn_error *err)
 {
         struct codec c = { body, len, false };
         uint64_t number = codec_u64(&c);
@@ -187,7 +193,8 @@ int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t 
         return 0;
 }
 
-int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err)
+int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote,
+        struct csn_error *err)
 {
         struct codec c = { body, len, false };
         uint64_t sandbox = codec_u64(&c), zygote = codec_u64(&c);
@@ -212,7 +219,8 @@ int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, st
         return 0;
 }
 
-static int take_program(struct codec *c, const char *what, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+static int take_program(struct codec *c, const char *what, struct arena *arena, struct wire_program *ret,
+        struct csn_error *err)
 {
         struct wire_program program = { 0 };
         program.argv = codec_texts(c, arena, &program.argv_n);
@@ -224,7 +232,8 @@ static int take_program(struct codec *c, const char *what, struct arena *arena, 
         return 0;
 }
 
-int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret,
+        struct csn_error *err)
 {
         struct codec c = { body, len, false };
         return take_program(&c, "command", arena, ret, err);
@@ -240,7 +249,8 @@ static void take_handoff(struct codec *c, enum wire_handoff handoff)
         c->left--;
 }
 
-int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err)
+int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret,
+        struct csn_error *err)
 {
         struct codec c = { bytes, len, false };
         take_handoff(&c, WIRE_HANDOFF_PROGRAM);
@@ -363,7 +373,8 @@ static int part_check(const char *part, size_t len, struct csn_error *err)
                 if (b[0] < 0x20 || b[0] == 0x7f || (b[0] == 0xc2 && i + 1 < len && b[1] >= 0x80 && b[1] <= 0x9f))
                         return err_set(err, CSN_E_INPUT, 0, "control characters are not allowed in a name");
                 if (i + 2 < len && is_bidi(b))
-                        return err_set(err, CSN_E_INPUT, 0, "characters that turn the direction of text are not allowed in a name");
+                        return err_set(err, CSN_E_INPUT, 0,
+                                "characters that turn the direction of text are not allowed in a name");
         }
         return 0;
 }
@@ -373,7 +384,8 @@ int wire_name_check(const char *name, size_t len, struct csn_error *err)
         if (len == 0 || len > WIRE_NAME_MAX)
                 return err_set(err, CSN_E_INPUT, 0, "a name has 1 to %d bytes", WIRE_NAME_MAX);
         if (name[0] == '/')
-                return err_set(err, CSN_E_INPUT, 0, "an absolute name is not allowed; names are relative to the home directory");
+                return err_set(err, CSN_E_INPUT, 0,
+                        "an absolute name is not allowed; names are relative to the home directory");
         if (!utf8_valid(name, len))
                 return err_set(err, CSN_E_INPUT, 0, "the name is not UTF-8");
         size_t parts = 0;

@@ -27,9 +27,10 @@ static bool put_texts(struct buf *buf, const struct launch_texts *list)
 bool launch_put_program(struct buf *buf, const struct launch_program *program)
 {
         return put_number(buf, program->uid) && put_number(buf, program->gid) && put_number(buf, program->flags) &&
-               put_number(buf, program->memory_bytes) && put_number(buf, program->cpu_s) && put_number(buf, program->processes) &&
-               put_text(buf, program->folder) && put_texts(buf, &program->argv) && put_texts(buf, &program->env) && put_texts(buf, &program->read) &&
-               put_texts(buf, &program->write);
+                put_number(buf, program->memory_bytes) && put_number(buf, program->cpu_s) &&
+                put_number(buf, program->processes) && put_text(buf, program->folder) &&
+                put_texts(buf, &program->argv) && put_texts(buf, &program->env) && put_texts(buf, &program->read) &&
+                put_texts(buf, &program->write);
 }
 
 bool launch_put_request(struct buf *buf, size_t program, const struct launch_values *values)
@@ -80,7 +81,8 @@ static struct launch_texts get_texts(struct reader *reader, struct arena *arena)
         return list;
 }
 
-int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *arena, struct launch_program *ret, struct csn_error *err)
+int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *arena, struct launch_program *ret,
+        struct csn_error *err)
 {
         struct reader reader = { bytes, len, *at, false };
         *ret = (struct launch_program){ 0 };
@@ -101,7 +103,8 @@ int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *
         return 0;
 }
 
-int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_t *ret_program, struct launch_values *ret, struct csn_error *err)
+int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_t *ret_program,
+        struct launch_values *ret, struct csn_error *err)
 {
         struct reader reader = { bytes, len, 0, false };
         *ret_program = get_number(&reader, LAUNCH_PROGRAMS_MAX - 1);
@@ -115,8 +118,12 @@ int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_
 
 /* ---- arguments ---- */
 
-/* The values that an argument is about, and the text behind; false: there is no such place, or it is no argument of ours. */
-static bool place_of(const char *argument, const struct launch_values *values, const struct launch_texts **ret, const char **ret_rest)
+/*
+ * The values that an argument is about, and the text behind; false: there is no such place, or it is no argument of
+ * ours.
+ */
+static bool place_of(const char *argument, const struct launch_values *values, const struct launch_texts **ret,
+        const char **ret_rest)
 {
         char *end;
         *ret = NULL;
@@ -133,14 +140,16 @@ static bool place_of(const char *argument, const struct launch_values *values, c
         return true;
 }
 
-int launch_fill(const struct launch_program *program, const struct launch_values *values, struct arena *arena, char ***ret_argv, struct csn_error *err)
+int launch_fill(const struct launch_program *program, const struct launch_values *values, struct arena *arena,
+        char ***ret_argv, struct csn_error *err)
 {
         const struct launch_texts *place;
         const char *rest;
         size_t most = 1, n = 0;
         for (size_t i = 0; i < program->argv.n; i++) {
                 if (!place_of(program->argv.texts[i], values, &place, &rest))
-                        return err_set(err, CSN_E_INPUT, 0, "a program's arguments have a place that the request does not");
+                        return err_set(err, CSN_E_INPUT, 0,
+                                "a program's arguments have a place that the request does not");
                 most += place && program->argv.texts[i][0] == LAUNCH_PLACE ? place->n : 1;
         }
         char **argv = arena_alloc(arena, most * sizeof *argv);

@@ -73,13 +73,16 @@ bool launch_put_request(struct buf *buf, size_t program, const struct launch_val
  * Decode the program at *at (moved to the next program), or a request.  Texts point into `bytes`, lists live in
  * `arena`.  0, or -CSN_E_INPUT: malformed.
  */
-int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *arena, struct launch_program *ret, struct csn_error *err);
-int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_t *ret_program, struct launch_values *ret, struct csn_error *err);
+int launch_get_program(const char *bytes, size_t len, size_t *at, struct arena *arena, struct launch_program *ret,
+        struct csn_error *err);
+int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_t *ret_program,
+        struct launch_values *ret, struct csn_error *err);
 
 /*
  * Build the final argument list, NULL-terminated, in `arena`.  Errors: CSN_E_INPUT (the arguments use a place
  * missing in the request, or the list is empty).
  */
-int launch_fill(const struct launch_program *program, const struct launch_values *values, struct arena *arena, char ***ret_argv, struct csn_error *err);
+int launch_fill(const struct launch_program *program, const struct launch_values *values, struct arena *arena,
+        char ***ret_argv, struct csn_error *err);
 
 #endif

@@ -88,7 +88,16 @@ enum wire_op {
 };
 
 /* The descriptors of READY, in this order.  The last two are present only with WIRE_PROXY and WIRE_TOOL_SOCKET. */
-enum wire_end { WIRE_END_HOME, WIRE_END_STDOUT, WIRE_END_STDERR, WIRE_END_CHANNEL, WIRE_END_HANDOFF, WIRE_END_PROXY, WIRE_END_TOOL_SOCKET, WIRE_ENDS };
+enum wire_end {
+        WIRE_END_HOME,
+        WIRE_END_STDOUT,
+        WIRE_END_STDERR,
+        WIRE_END_CHANNEL,
+        WIRE_END_HANDOFF,
+        WIRE_END_PROXY,
+        WIRE_END_TOOL_SOCKET,
+        WIRE_ENDS
+};
 
 /* The descriptors of JOIN_GUEST, made by the guest for the new interpreter; the handoff socket is a new socket. */
 enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_HANDOFF, WIRE_ENTRIES };
@@ -308,10 +317,13 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program);
 int wire_get_header(const uint8_t *bytes, size_t len, struct wire_header *ret, struct csn_error *err);
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err);
 /* Decode a body with a single number of at most `max`; `what` is the message's name for the error text. */
-int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret, struct csn_error *err);
-int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote, struct csn_error *err);
+int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t max, uint32_t *ret,
+        struct csn_error *err);
+int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote,
+        struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
-int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
+int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret,
+        struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
 int wire_get_stats(const uint8_t *body, size_t len, struct wire_stats *ret, struct csn_error *err);
@@ -324,7 +336,8 @@ int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **r
  * -CSN_E_PROTOCOL.
  */
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err);
-int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret, struct csn_error *err);
+int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_program *ret,
+        struct csn_error *err);
 
 /*
  * Check a file name given in a request: relative, UTF-8, 1 to 255 bytes a part, at most 32 parts and 1024 bytes,

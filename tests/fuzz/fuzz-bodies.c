@@ -1,6 +1,7 @@
 /*
- * Hostile JSON as any object of fields.def: what is refused says where it is wrong, and what is accepted is the same after
- * it was written and read again.  The first byte says which object, so that '0' is the first; the rest is the text.
+ * Hostile JSON as any object of fields.def: what is refused says where it is wrong, and what is accepted is the same
+ * after it was written and read again.  The first byte says which object, so that '0' is the first; the rest is the
+ * text.
  */
 #include "model/model.h"
 

@@ -1,7 +1,7 @@
 /*
- * The private channel: a stream of frames as a hostile program would send them; two bytes of length before each.  They are
- * taken as those of a run, and as those of a context, where displays are taken out as they come and the next execution
- * follows the end of one.
+ * The private channel: a stream of frames as a hostile program would send them; two bytes of length before each.  They
+ * are taken as those of a run, and as those of a context, where displays are taken out as they come and the next
+ * execution follows the end of one.
  */
 #include "wire/wire.h"
 
@@ -22,7 +22,10 @@ static void begin(struct channel *channel, bool context)
                 channel->state = CHANNEL_READY;    /* its HELLO came when it was started */
 }
 
-/* As src/engine/persistent/context.c has it: a display is the caller's when it is whole, and at the end a new execution begins. */
+/*
+ * As src/engine/persistent/context.c has it: a display is the caller's when it is whole, and at the end a new execution
+ * begins.
+ */
 static void serve(struct channel *channel, const uint8_t *bytes, size_t len)
 {
         struct buf *display = &channel->part[CHANNEL_DISPLAY];

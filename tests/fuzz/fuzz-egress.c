@@ -59,10 +59,12 @@ static void check_rewritten(const struct egress_request *request, const char *he
         must(buf_printf(&absolute, "http://%s:%u", request->target.host, request->target.port));
         must(buf_printf(&absolute, "%s", path + (*path == '*' ? 1 : 0)));
         ssize_t used = egress_parse(absolute.bytes, absolute.len, &again, NULL);
-        must(used < 0 ? absolute.len > EGRESS_HEAD_MAX || request->headers_n + 2 > EGRESS_HEADERS_MAX : used == (ssize_t)absolute.len);
+        must(used < 0 ? absolute.len > EGRESS_HEAD_MAX || request->headers_n + 2 > EGRESS_HEADERS_MAX
+                      : used == (ssize_t)absolute.len);
         if (used > 0)
-                must(strcmp(again.target.host, request->target.host) == 0 && again.target.port == request->target.port &&
-                     again.body.kind == request->body.kind && again.body.left == request->body.left && again.old == request->old);
+                must(strcmp(again.target.host, request->target.host) == 0 &&
+                        again.target.port == request->target.port && again.body.kind == request->body.kind &&
+                        again.body.left == request->body.left && again.old == request->old);
         buf_done(&buf);
         buf_done(&absolute);
 }

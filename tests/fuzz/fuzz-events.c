@@ -2,8 +2,8 @@
  * Streams of events: output cut anywhere, displays of any size, readers that begin at any number, read as much as they
  * like and go when they like.  Bytes are a script (see play()).
  *
- * Whatever happens, a line is one JSON document, numbers ascend, what is missing is told and counted, and who has missed
- * nothing has every byte of the output.  HTTP is not there: its functions are below.
+ * Whatever happens, a line is one JSON document, numbers ascend, what is missing is told and counted, and who has
+ * missed nothing has every byte of the output.  HTTP is not there: its functions are below.
  */
 #include "front/service/service.h"
 
@@ -86,7 +86,8 @@ static void compare(const struct client *client)
 {
         for (int stream = 1; stream <= 2 && !client->lost; stream++)
                 require(client->output[stream].len == written[stream].len &&
-                        (!written[stream].len || memcmp(client->output[stream].bytes, written[stream].bytes, written[stream].len) == 0));
+                        (!written[stream].len ||
+                                memcmp(client->output[stream].bytes, written[stream].bytes, written[stream].len) == 0));
 }
 
 void http_end(struct http_request *request)

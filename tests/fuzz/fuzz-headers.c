@@ -33,7 +33,8 @@ static void check_range(struct arena *arena, const char *text)
         if (!header_range(text, &offset, &size))
                 return;
         require(size && offset <= INT64_MAX && (size == UINT64_MAX || offset + size - 1 >= offset));
-        const char *again = size == UINT64_MAX ? arena_text(arena, "bytes=%lu-", offset) : arena_text(arena, "bytes=%lu-%lu", offset, offset + size - 1);
+        const char *again = size == UINT64_MAX ? arena_text(arena, "bytes=%lu-", offset)
+                                               : arena_text(arena, "bytes=%lu-%lu", offset, offset + size - 1);
         require(header_range(again, &again_offset, &again_size) && again_offset == offset && again_size == size);
 }
 
@@ -56,7 +57,8 @@ static void check_trace(const char *text)
         require(!trace.parent[0] || (strstr(text, trace.id) && strstr(text, trace.parent)));
         trace_print(&trace, printed);
         trace_begin(&again, printed, !trace.sampled);
-        require(strcmp(again.id, trace.id) == 0 && strcmp(again.parent, trace.span) == 0 && again.sampled == trace.sampled);
+        require(strcmp(again.id, trace.id) == 0 && strcmp(again.parent, trace.span) == 0 &&
+                again.sampled == trace.sampled);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

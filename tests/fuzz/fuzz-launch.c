@@ -1,9 +1,13 @@
-/* Hostile requests to start programs, and tables of them: read within their bytes, and only what fits a program becomes its arguments. */
+/*
+ * Hostile requests to start programs, and tables of them: read within their bytes, and only what fits a program becomes
+ * its arguments.
+ */
 #include "wire/tool_launcher.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
-static char *const argv_of[] = { (char *)(uintptr_t)"Fls", (char *)(uintptr_t)"W1:--sort", (char *)(uintptr_t)"P1", (char *)(uintptr_t)"P0" };
+static char *const argv_of[] = { (char *)(uintptr_t) "Fls", (char *)(uintptr_t) "W1:--sort", (char *)(uintptr_t) "P1",
+        (char *)(uintptr_t) "P0" };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

@@ -23,7 +23,8 @@ static uint64_t read_all(const char *bytes, size_t len, size_t piece, size_t mos
                         for (size_t i = 0; i < take; i++)
                                 sum = sum * 31 + (uint8_t)multipart.bytes[i];
                         if (step != MULTIPART_DATA)
-                                sum = sum * 31 + 1000 + (unsigned)step + (multipart.has_name ? strlen(multipart.name) : 0);
+                                sum = sum * 31 + 1000 + (unsigned)step +
+                                        (multipart.has_name ? strlen(multipart.name) : 0);
                         multipart_take(&multipart, step, take);
                 }
         }
@@ -37,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         if (!len)
                 return 0;
         size_t piece = 1 + (bytes[0] & 15), most = 1 + (bytes[0] >> 4);
-        if (read_all((const char *)bytes + 1, len - 1, piece, most) != read_all((const char *)bytes + 1, len - 1, len, len))
+        if (read_all((const char *)bytes + 1, len - 1, piece, most) !=
+                read_all((const char *)bytes + 1, len - 1, len, len))
                 abort();
         return 0;
 }

@@ -58,7 +58,8 @@ static void is_sound(const struct check_request *request, const struct check_res
         uint64_t line = 0;
         require(failed ? result->verdict == verdict_DENY && result->error.message : true);
         require(failed || result->findings_n || result->verdict == verdict_ALLOW);
-        require(failed || strcmp(request->policy, "off") != 0 || (result->verdict == verdict_ALLOW && !result->findings_n));
+        require(failed || strcmp(request->policy, "off") != 0 ||
+                (result->verdict == verdict_ALLOW && !result->findings_n));
         require(result->reason && (result->verdict == verdict_ALLOW || result->reason[0]));
         for (size_t i = 0; i < result->findings_n; i++) {
                 const struct finding *finding = &result->findings[i];
@@ -77,7 +78,8 @@ static void survives_the_journey(const struct check_result *result, struct arena
         json_t *json = model_encode(&object_check_result, result);
         char *text = json_dumps(json, JSON_COMPACT);
         require(text && model_decode_text(&object_check_result, text, strlen(text), arena, &again, &err) == 0);
-        require(again.verdict == result->verdict && again.score == result->score && again.findings_n == result->findings_n);
+        require(again.verdict == result->verdict && again.score == result->score &&
+                again.findings_n == result->findings_n);
         free(text);
         json_decref(json);
 }
@@ -91,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
                 return 0;
         SET(&request, check_request, policy, arena_text(&arena, "%s", names[(bytes[0] & 15) % ARRAY_LEN(names)]));
         SET(&request, check_request, language, arena_text(&arena, "%s", language_at(bytes[0] >> 4 & 3)));
-        SET(&request, check_request, code, ((struct bytes){ arena_copy(&arena, (const char *)bytes + 1, len - 1), len - 1 }));
+        SET(&request, check_request, code,
+                ((struct bytes){ arena_copy(&arena, (const char *)bytes + 1, len - 1), len - 1 }));
         policy_defaults(&request);
         policy_check(policies, &request, &arena, &result, NULL);
         is_sound(&request, &result);

@@ -1,6 +1,6 @@
 /*
- * Hostile messages of JSON-RPC: what is refused says why and with which code, and what is accepted keeps what the header
- * promises, and is the same message when it was written and read again.
+ * Hostile messages of JSON-RPC: what is refused says why and with which code, and what is accepted keeps what the
+ * header promises, and is the same message when it was written and read again.
  */
 #include "net/jsonrpc.h"
 
@@ -29,11 +29,13 @@ static void check_message(const struct rpc *rpc)
         size_t len;
         require(!rpc->id || rpc_is_id(rpc->id));
         if (rpc->kind == RPC_REQUEST || rpc->kind == RPC_NOTIFICATION)
-                require(rpc->method && (!rpc->params || json_is_object(rpc->params)) && !!rpc->id == (rpc->kind == RPC_REQUEST));
+                require(rpc->method && (!rpc->params || json_is_object(rpc->params)) &&
+                        !!rpc->id == (rpc->kind == RPC_REQUEST));
         else
                 require(rpc->kind == RPC_RESULT ? rpc->id && json_is_object(rpc->result) : !!rpc->message);
         char *text = rpc_line(json_incref(rpc->json), &len);
-        require(text && rpc_read(text, len, &again, &err) == 0 && again.kind == rpc->kind && json_equal(again.json, rpc->json));
+        require(text && rpc_read(text, len, &again, &err) == 0 && again.kind == rpc->kind &&
+                json_equal(again.json, rpc->json));
         rpc_done(&again);
         free(text);
 }

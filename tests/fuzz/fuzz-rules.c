@@ -22,10 +22,12 @@ static void remove_folder(void)
         io_remove_tree(tmp, folder + strlen("/tmp/"));
 }
 
-static const char base[] = "policy: base\nallow: [math]\nblock_at: HIGH\nrules:\n"
-                           "  - { id: one, severity: HIGH, score: 3, message: \"{name}\", import: [os, \"sub*\"], except: [os.path] }\n"
-                           "  - { id: two, severity: LOW, score: 1, message: \"{pattern}\", string: [\"/etc/.*\"], advice: \"no {last}\" }\n";
-static const char program[] = "import os.path, subprocess as s\nfrom os import system\nsystem('cat /etc/passwd')\ngetattr(s, 'run')(eval)\n";
+static const char base[] =
+        "policy: base\nallow: [math]\nblock_at: HIGH\nrules:\n"
+        "  - { id: one, severity: HIGH, score: 3, message: \"{name}\", import: [os, \"sub*\"], except: [os.path] }\n"
+        "  - { id: two, severity: LOW, score: 1, message: \"{pattern}\", string: [\"/etc/.*\"], advice: \"no {last}\" }\n";
+static const char program[] =
+        "import os.path, subprocess as s\nfrom os import system\nsystem('cat /etc/passwd')\ngetattr(s, 'run')(eval)\n";
 
 static int prepare(void)
 {
@@ -61,7 +63,8 @@ static void use(const struct policies *policies)
         struct check_result result;
         SET(&request, check_request, policy, arena_text(&arena, "fuzz"));
         SET(&request, check_request, language, arena_text(&arena, "python"));
-        SET(&request, check_request, code, ((struct bytes){ arena_copy(&arena, program, strlen(program)), strlen(program) }));
+        SET(&request, check_request, code,
+                ((struct bytes){ arena_copy(&arena, program, strlen(program)), strlen(program) }));
         policy_defaults(&request);
         policy_check(policies, &request, &arena, &result, NULL);
         require(result.verdict == verdict_ALLOW || result.findings_n || HAS(&result, check_result, error));

@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         buf_init(&slowly, MIB);
         int rc = take(bytes, len, len ? len : 1, &once);
         /* A line that is too long is told sooner where it comes in pieces. */
-        if (rc == 0 && take(bytes, len, 3, &slowly) == 0 && (once.len != slowly.len || (once.len && memcmp(once.bytes, slowly.bytes, once.len) != 0)))
+        if (rc == 0 && take(bytes, len, 3, &slowly) == 0 &&
+                (once.len != slowly.len || (once.len && memcmp(once.bytes, slowly.bytes, once.len) != 0)))
                 abort();
         buf_done(&once);
         buf_done(&slowly);

@@ -1,5 +1,6 @@
 /*
- * Hostile programs for the quick parse (policy/analysis/fast_parser.h): where it has an answer, tree-sitter has the same.
+ * Hostile programs for the quick parse (policy/analysis/fast_parser.h): where it has an answer, tree-sitter has the
+ * same.
  *
  * The first byte is the language, as in fuzz-policy: '@' is Python, 'P' JavaScript, '`' TypeScript.  The rest is the
  * program.
@@ -27,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         const struct grammar *grammar = grammars[(bytes[0] >> 4 & 3) % ARRAY_LEN(grammars)];
         const char *text = arena_copy(&arena, (const char *)bytes + 1, len - 1);
         if (tree_parse_fast(grammar, text, len - 1, &arena, &parser)) {
-                require(tree_parse_slowly(grammar, text, len - 1, &arena, &slow, &err) == 0 && !slow.broken && parser.n == slow.n);
+                require(tree_parse_slowly(grammar, text, len - 1, &arena, &slow, &err) == 0 && !slow.broken &&
+                        parser.n == slow.n);
                 require(memcmp(parser.nodes, slow.nodes, slow.n * sizeof *slow.nodes) == 0);
         }
         arena_done(&arena);

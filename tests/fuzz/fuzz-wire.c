@@ -24,11 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
                 /* What was decoded is encoded to the same bytes. */
                 struct buf buf;
                 buf_init(&buf, WIRE_MAX + len);
-                if (!wire_put_shape(&buf, 1, &shape) || buf.len != len + WIRE_HEADER || memcmp(buf.bytes + WIRE_HEADER, bytes, len) != 0)
+                if (!wire_put_shape(&buf, 1, &shape) || buf.len != len + WIRE_HEADER ||
+                        memcmp(buf.bytes + WIRE_HEADER, bytes, len) != 0)
                         abort();
                 buf_done(&buf);
         }
-        if (wire_get_file(bytes, len, &arena, &file, &err) == 0 && (file.name[0] == '/' || strncmp(file.name, "../", 3) == 0 || strstr(file.name, "/../")))
+        if (wire_get_file(bytes, len, &arena, &file, &err) == 0 &&
+                (file.name[0] == '/' || strncmp(file.name, "../", 3) == 0 || strstr(file.name, "/../")))
                 abort();
         if (wire_get_program(bytes, len, &arena, &program, &err) == 0) {
                 struct buf buf;

@@ -1,4 +1,7 @@
-/* Texts that clients of other services write, from any bytes: ranges of versions, arguments, answers of models, and output to compare. */
+/*
+ * Texts that clients of other services write, from any bytes: ranges of versions, arguments, answers of models, and
+ * output to compare.
+ */
 #include "front/compat/parse.h"
 
 #include <stdio.h>
@@ -58,7 +61,8 @@ static void check_output(struct arena *arena, const char *text, const uint8_t *b
         const struct bytes one = { (char *)(uintptr_t)text, strlen(text) }, whole = { (char *)(uintptr_t)bytes, len };
         const struct bytes more = { arena_text(arena, "%s \n\n", text), one.len + 3 };
         const struct bytes other = { arena_text(arena, "%s\nx", text), one.len + 2 };
-        require(compat_same(&one, &one) && compat_same(&one, &more) && compat_same(&more, &one) && compat_same(&whole, &whole));
+        require(compat_same(&one, &one) && compat_same(&one, &more) && compat_same(&more, &one) &&
+                compat_same(&whole, &whole));
         require(!compat_same(&one, &other) && !compat_same(&other, &one));
         require(compat_alike(&one, text) && compat_alike(&more, text) && !compat_alike(&other, text));
         compat_alike(&whole, text);

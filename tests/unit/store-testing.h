@@ -87,8 +87,9 @@ static inline char *sql(const char *path, const char *text)
 
 static inline struct store_key a_key(const char *tenant)
 {
-        return (struct store_key){ .name = arena_text(&arena, "a key of %s", tenant), .tenant = arena_text(&arena, "%s", tenant),
-                                   .scopes = SCOPE_RUN | SCOPE_READ };
+        return (struct store_key){ .name = arena_text(&arena, "a key of %s", tenant),
+                .tenant = arena_text(&arena, "%s", tenant),
+                .scopes = SCOPE_RUN | SCOPE_READ };
 }
 
 static inline struct store_key add_key(struct store *store, const char *tenant, char text[static KEY_TEXT_MAX])
@@ -102,10 +103,25 @@ static inline struct store_key add_key(struct store *store, const char *tenant, 
 static inline struct store_run a_run(const char *id, const char *tenant)
 {
         static char empty[] = "", language[] = "python", boundary[] = "{\"backend\":\"native\"}";
-        return (struct store_run){ .id = arena_text(&arena, "%s", id), .tenant = arena_text(&arena, "%s", tenant), .key = empty, .task_id = empty,
-                                   .user = empty, .language = language, .profile = empty, .policy = empty, .code_sha256 = "ab", .exit_code = 0,
-                                   .status = status_COMPLETED, .verdict = empty, .boundary = boundary, .started_ms = time_now_ms(),
-                                   .finished_ms = time_now_ms(), .cpu_ms = 10, .wall_ms = 20, .memory_peak_bytes = MIB, .trace_id = empty };
+        return (struct store_run){ .id = arena_text(&arena, "%s", id),
+                .tenant = arena_text(&arena, "%s", tenant),
+                .key = empty,
+                .task_id = empty,
+                .user = empty,
+                .language = language,
+                .profile = empty,
+                .policy = empty,
+                .code_sha256 = "ab",
+                .exit_code = 0,
+                .status = status_COMPLETED,
+                .verdict = empty,
+                .boundary = boundary,
+                .started_ms = time_now_ms(),
+                .finished_ms = time_now_ms(),
+                .cpu_ms = 10,
+                .wall_ms = 20,
+                .memory_peak_bytes = MIB,
+                .trace_id = empty };
 }
 
 static inline void add_run(struct store *store, const char *id, const char *tenant)

@@ -52,8 +52,8 @@ static inline void tap_run(void (*test)(void), const char *name)
         test();
         tap->tests++;
         tap->failures += tap->failed_checks > 0;
-        printf("%sok %d - %s%s%s\n", tap->failed_checks ? "not " : "", tap->tests, sentence, tap->skip[0] ? " # SKIP " : "",
-               tap->skip);
+        printf("%sok %d - %s%s%s\n", tap->failed_checks ? "not " : "", tap->tests, sentence,
+                tap->skip[0] ? " # SKIP " : "", tap->skip);
 }
 
 static inline int tap_done(void)

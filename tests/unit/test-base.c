@@ -131,7 +131,8 @@ static void durations_and_cores_are_read_exactly(void)
         CHECK(duration_parse("1.5h", &value) && value == 5400000);
         CHECK(duration_parse("30d", &value) && value == 2592000000);
         CHECK(duration_parse("0.5 d", &value) && value == 43200000);
-        CHECK(!duration_parse("99999999999999d", &value) && !duration_parse("1D", &value) && !duration_parse("1day", &value));
+        CHECK(!duration_parse("99999999999999d", &value) && !duration_parse("1D", &value) &&
+                !duration_parse("1day", &value));
         CHECK(!duration_parse("5 parsecs", &value));
         CHECK(cores_parse("1", &value) && value == 1000);
         CHECK(cores_parse("0.5", &value) && value == 500);
@@ -141,7 +142,8 @@ static void durations_and_cores_are_read_exactly(void)
 
 static void printed_numbers_are_read_back(void)
 {
-        static const uint64_t values[] = { 0, 1, 999, 1000, 1024, 1500, 65536, 500, 30000, 1536 * MIB, 5 * GIB, 1000000, 123456789 };
+        static const uint64_t values[] = { 0, 1, 999, 1000, 1024, 1500, 65536, 500, 30000, 1536 * MIB, 5 * GIB, 1000000,
+                123456789 };
         for (size_t i = 0; i < ARRAY_LEN(values); i++) {
                 char text[40];
                 uint64_t value;
@@ -279,13 +281,15 @@ static void a_line_of_the_log_cannot_be_forged(void)
         struct csn_error err;
         fd_close(&(int){ mkstemp(path) });
         CHECK(log_open(path, 8 * KIB, &err) == 0);
-        log_about(LOG_INFO, &(struct log_context){ .run = "r\n{\"level\":\"error\"}", .owner = "o\\", .trace = "" }, "a\"\n\xff%s", "\x1b[2J");
+        log_about(LOG_INFO, &(struct log_context){ .run = "r\n{\"level\":\"error\"}", .owner = "o\\", .trace = "" },
+                "a\"\n\xff%s", "\x1b[2J");
         log_text(LOG_DEBUG, "not kept");
         log_close();
         const char *text = text_of(path), *feed = strchr(text, '\n');
         CHECK(feed && !feed[1] && !strstr(text, "not kept") && !strstr(text, "trace_id"));
-        CHECK(strstr(text, "\"level\":\"info\",\"text\":\"a\\u0022\\u000a\\ufffd\\u001b[2J\",\"run_id\":\"r\\u000a{\\u0022level\\u0022:\\u0022error\\u0022}\","
-                           "\"owner\":\"o\\u005c\"}\n"));
+        CHECK(strstr(text,
+                "\"level\":\"info\",\"text\":\"a\\u0022\\u000a\\ufffd\\u001b[2J\",\"run_id\":\"r\\u000a{\\u0022level\\u0022:\\u0022error\\u0022}\","
+                "\"owner\":\"o\\u005c\"}\n"));
         unlink(path);
 }
 
@@ -301,7 +305,8 @@ static void the_log_is_moved_before_it_is_full_and_by_one_alone(void)
         CHECK(log_open(path, 4000, &err) == 0);
         for (int i = 0; i < 200; i++)
                 log_text(LOG_INFO, "line %d", i);
-        CHECK(stat(path, &now) == 0 && stat(old, &before) == 0 && now.st_size <= 2000 && before.st_size <= 2000 && before.st_size > 1800);
+        CHECK(stat(path, &now) == 0 && stat(old, &before) == 0 && now.st_size <= 2000 && before.st_size <= 2000 &&
+                before.st_size > 1800);
         CHECK(strstr(text_of(path), "line 199\"") && !strstr(text_of(old), "line 199\""));
         /* Somebody else has moved it: ours is the old one, and is left alone. */
         CHECK(rename(path, old) == 0);
@@ -309,7 +314,8 @@ static void the_log_is_moved_before_it_is_full_and_by_one_alone(void)
         CHECK(io_write_all(fd, "theirs\n", 7) == 0);
         for (int i = 0; i < 14; i++)
                 log_text(LOG_INFO, "later %d", i);
-        CHECK(strncmp(text_of(path), "theirs\n", 7) == 0 && strstr(text_of(path), "later 13\"") && strstr(text_of(old), "later 0\""));
+        CHECK(strncmp(text_of(path), "theirs\n", 7) == 0 && strstr(text_of(path), "later 13\"") &&
+                strstr(text_of(old), "later 0\""));
         log_close();
         unlink(path);
         unlink(old);
@@ -329,7 +335,8 @@ static void bytes_are_printed_as_digits_and_no_id_comes_twice(void)
         }
         hex_random(HEX_RANDOM_MAX, text);
         hex_random(HEX_RANDOM_MAX, other);
-        CHECK(strlen(text) == 2 * HEX_RANDOM_MAX && strspn(text, "0123456789abcdef") == strlen(text) && strcmp(text, other) != 0);
+        CHECK(strlen(text) == 2 * HEX_RANDOM_MAX && strspn(text, "0123456789abcdef") == strlen(text) &&
+                strcmp(text, other) != 0);
 }
 
 static void a_text_in_an_arena_is_whole_wherever_its_block_ends(void)
@@ -342,7 +349,8 @@ static void a_text_in_an_arena_is_whole_wherever_its_block_ends(void)
                 const char *printed = arena_text(&arena, "%zu %.*s", len, (int)len, text);
                 char number[24];
                 size_t at = (size_t)snprintf(number, sizeof number, "%zu ", len);
-                whole = whole && strncmp(printed, number, at) == 0 && strlen(printed) == at + len && memcmp(printed + at, text, len) == 0;
+                whole = whole && strncmp(printed, number, at) == 0 && strlen(printed) == at + len &&
+                        memcmp(printed + at, text, len) == 0;
                 const char *empty = arena_alloc(&arena, 48);
                 for (size_t i = 0; i < 48; i++)
                         zero = zero && !empty[i];

@@ -24,8 +24,20 @@ static void a_plain_result_is_one_text_between_what_we_write(void)
 static void what_else_is_in_it_makes_it_another(void)
 {
         static const char *const others[] = {
-                "", RETURNED, RETURNED "3", RETURNED "3\\", RETURNED "3\\\"", RETURNED "\\" ENDING, RETURNED "\\u0041" ENDING, RETURNED "\n" ENDING, RETURNED "\xc3\xa4" ENDING,
-                RETURNED "\x7f" ENDING, RETURNED "3" ENDING " ", " " RETURNED "3" ENDING, RETURNED "3\",\"i\":7,\"x\":\"" ENDING, RETURNED "3\",\"type\":\"str\",\"signs\":[]}",
+                "",
+                RETURNED,
+                RETURNED "3",
+                RETURNED "3\\",
+                RETURNED "3\\\"",
+                RETURNED "\\" ENDING,
+                RETURNED "\\u0041" ENDING,
+                RETURNED "\n" ENDING,
+                RETURNED "\xc3\xa4" ENDING,
+                RETURNED "\x7f" ENDING,
+                RETURNED "3" ENDING " ",
+                " " RETURNED "3" ENDING,
+                RETURNED "3\",\"i\":7,\"x\":\"" ENDING,
+                RETURNED "3\",\"type\":\"str\",\"signs\":[]}",
         };
         for (size_t i = 0; i < ARRAY_LEN(others); i++)
                 CHECK(!is_plain(others[i]));
@@ -41,7 +53,9 @@ static struct case_end run(void (*act)(int writer), double cpu_s, double wall_s,
         int writer;
         auto_fd null = open("/dev/null", O_RDWR | O_CLOEXEC);
         CHECK(pipe(ends) == 0);   /* nobody closes the other end: the engine is there */
-        struct case_rules rules = { .channel_fd = ends[0], .null_fd = null, .cpu_s = cpu_s, .wall_s = wall_s, .message_max = message_max };
+        struct case_rules rules = {
+                .channel_fd = ends[0], .null_fd = null, .cpu_s = cpu_s, .wall_s = wall_s, .message_max = message_max
+        };
         int where = case_run(&rules, fork, &end, &writer, &err);
         if (where == 1) {
                 act(writer);

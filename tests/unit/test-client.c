@@ -87,7 +87,8 @@ static void a_record_survives_the_journey(void)
 
 static void what_is_no_record_is_refused(void)
 {
-        static const char *const texts[] = { "[]", "{}", "{\"schema\":1}", "{\"schema\":\"1\",\"id\":\"x\",\"nosuch\":1}" };
+        static const char *const texts[] = { "[]", "{}", "{\"schema\":1}",
+                "{\"schema\":\"1\",\"id\":\"x\",\"nosuch\":1}" };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 struct arena arena = { 0 };
                 struct run_result got;
@@ -104,10 +105,21 @@ static void what_is_no_record_is_refused(void)
 
 static void lists_of_users_are_read(void)
 {
-        static const struct { const char *text; int n; uid_t last; } lists[] = {
-                { "", 0, 0 },        { "0", 1, 0 },          { "0,1000", 2, 1000 }, { " 1 , 2 ,3", 3, 3 },   { "4294967294", 1, 4294967294U },
-                { ",", -1, 0 },      { "1,", -1, 0 },        { "root", -1, 0 },     { "4294967295", -1, 0 }, { "-1", -1, 0 },
-                { "1 2", -1, 0 },    { "0x1", -1, 0 },       { " ", -1, 0 },
+        static const struct { const char *text; int n; uid_t last;
+        } lists[] = {
+                { "", 0, 0 },
+                { "0", 1, 0 },
+                { "0,1000", 2, 1000 },
+                { " 1 , 2 ,3", 3, 3 },
+                { "4294967294", 1, 4294967294U },
+                { ",", -1, 0 },
+                { "1,", -1, 0 },
+                { "root", -1, 0 },
+                { "4294967295", -1, 0 },
+                { "-1", -1, 0 },
+                { "1 2", -1, 0 },
+                { "0x1", -1, 0 },
+                { " ", -1, 0 },
         };
         for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
                 struct arena arena = { 0 };

@@ -43,11 +43,13 @@ static const struct {
         { checkers_FLOATS, 1e-6, "-7", "7", "word 1: expected '-7', got '7'" },
         { checkers_FLOATS, 1e-6, "5", "5-", "word 1: expected '5', got '5-'" },
         { checkers_FLOATS, 1e-6, "-", "+", "word 1: expected '-', got '+'" },
-        { checkers_FLOATS, 1e-6, "0.33333333333333333333333333333333333333333333333333333333333333333", "0.333333333", "" },
-        { checkers_FLOATS, 1e-6, "1725436586697640946858688965569256363112777243042596638790631055949824", "1.72543658669764094e69", "" },
+        { checkers_FLOATS, 1e-6, "0.33333333333333333333333333333333333333333333333333333333333333333", "0.333333333",
+                "" },
         { checkers_FLOATS, 1e-6, "1725436586697640946858688965569256363112777243042596638790631055949824",
-          "1725436586697640946858688965569256363112777243042596638790631055949825",
-          "word 1: expected '172543658669764094685868896556925636311277724304259663879063', got '172543658669764094685868896556925636311277724304259663879063'" },
+                "1.72543658669764094e69", "" },
+        { checkers_FLOATS, 1e-6, "1725436586697640946858688965569256363112777243042596638790631055949824",
+                "1725436586697640946858688965569256363112777243042596638790631055949825",
+                "word 1: expected '172543658669764094685868896556925636311277724304259663879063', got '172543658669764094685868896556925636311277724304259663879063'" },
         { checkers_FLOATS, 1e-6, "1e400", "1.0000000001e400", "" },
         /* Both sides of the relative and of the absolute tolerance. */
         { checkers_FLOATS, 1e-6, "1000000", "1000000.9", "" },
@@ -83,7 +85,8 @@ static void every_checker_sees_what_it_is_to_see(void)
 static void neither_a_NUL_nor_what_is_no_text_ends_a_comparison(void)
 {
         struct arena arena = { 0 };
-        const struct bytes a = { (char[]){ 'a', 0, (char)0xff, '\n', 'b' }, 5 }, b = { (char[]){ 'a', 0, (char)0xff, '\n', 'c' }, 5 }, none = { NULL, 0 };
+        const struct bytes a = { (char[]){ 'a', 0, (char)0xff, '\n', 'b' }, 5 },
+                           b = { (char[]){ 'a', 0, (char)0xff, '\n', 'c' }, 5 }, none = { NULL, 0 };
         CHECK(*compare_output(checkers_TRIMMED, 0, &a, &a, &arena) == 0);
         CHECK(*compare_output(checkers_TRIMMED, 0, &a, &b, &arena) != 0);
         CHECK(*compare_output(checkers_EXACT, 0, &none, &none, &arena) == 0);

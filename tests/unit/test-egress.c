@@ -265,10 +265,13 @@ static void a_plain_request_is_rewritten_and_is_the_only_one(void)
         set_up((struct egress_rules){ 0 });
         auto_fd client = to_proxy();
         char request[400], want[300], text[1000];
-        snprintf(request, sizeof request, "POST http://good.egress.test:%u/p HTTP/1.1\r\nHost: evil.test\r\nContent-Length: 4\r\n"
-                 "Proxy-Connection: keep-alive\r\n\r\nbodyGET http://evil.test/ HTTP/1.1\r\n\r\n", server_port);
-        snprintf(want, sizeof want, "POST /p HTTP/1.1\r\nHost: good.egress.test:%u\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody",
-                 server_port);
+        snprintf(request, sizeof request,
+                "POST http://good.egress.test:%u/p HTTP/1.1\r\nHost: evil.test\r\nContent-Length: 4\r\n"
+                "Proxy-Connection: keep-alive\r\n\r\nbodyGET http://evil.test/ HTTP/1.1\r\n\r\n",
+                server_port);
+        snprintf(want, sizeof want,
+                "POST /p HTTP/1.1\r\nHost: good.egress.test:%u\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody",
+                server_port);
         say(client, request);
         auto_fd server = served();
         hear(server, text, strlen(want) + 1);
@@ -286,14 +289,19 @@ static void a_plain_request_in_chunks_ends_with_the_last_one(void)
         set_up((struct egress_rules){ 0 });
         auto_fd client = to_proxy();
         char request[400], text[1000];
-        snprintf(request, sizeof request, "PUT http://good.egress.test:%u/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", server_port);
+        snprintf(request, sizeof request,
+                "PUT http://good.egress.test:%u/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", server_port);
         say(client, request);
         auto_fd server = served();
         spin(20);
         say(client, "c\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n");
         spin(50);
-        hear(server, text, (size_t)snprintf(NULL, 0, "PUT / HTTP/1.1\r\nHost: good.egress.test:%u\r\nTransfer-Encoding: chunked\r\n"
-                                            "Connection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n", server_port) + 1);
+        hear(server, text,
+                (size_t)snprintf(NULL, 0,
+                        "PUT / HTTP/1.1\r\nHost: good.egress.test:%u\r\nTransfer-Encoding: chunked\r\n"
+                        "Connection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+                        server_port) +
+                        1);
         CHECK(strlen(text) > 13 && strcmp(text + strlen(text) - 13, "3\r\nabc\r\n0\r\n\r\n") == 0);
         CHECK(recv(server, text, sizeof text, 0) < 0 && errno == EAGAIN);
         tear_down();
@@ -303,7 +311,8 @@ static void refusals_say_why_in_the_status_line_and_the_body(void)
 {
         set_up((struct egress_rules){ 0 });
         CHECK(ask("CONNECT example.org:443 HTTP/1.1\r\n\r\n") == 403);
-        CHECK(strstr(last_answer, "HTTP/1.1 403 Forbidden (example.org is not among the hosts named in allow)\r\n") == last_answer);
+        CHECK(strstr(last_answer, "HTTP/1.1 403 Forbidden (example.org is not among the hosts named in allow)\r\n") ==
+                last_answer);
         CHECK(strstr(last_answer, "\r\n\r\nexample.org is not among the hosts named in allow\n"));
         CHECK(news == 1 && strcmp(last_host, "example.org:443") == 0 && strstr(last_refusal, "not among"));
         CHECK(ask("CONNECT 127.0.0.1:80 HTTP/1.1\r\n\r\n") == 403);
@@ -325,8 +334,8 @@ static void refusals_say_why_in_the_status_line_and_the_body(void)
 static void public_mode_still_refuses_what_is_not_public(void)
 {
         set_up((struct egress_rules){ .public_ = true });
-        static const char *const refused[] = { "10.0.0.1", "169.254.169.254", "2852039166", "0xa9fea9fe", "[::1]", "[::ffff:10.0.0.1]",
-                                               "[fd00::1]", "0", "127.0.0.3", "017700000003" };
+        static const char *const refused[] = { "10.0.0.1", "169.254.169.254", "2852039166", "0xa9fea9fe", "[::1]",
+                "[::ffff:10.0.0.1]", "[fd00::1]", "0", "127.0.0.3", "017700000003" };
         for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
                 char request[100];
                 snprintf(request, sizeof request, "GET http://%s/ HTTP/1.1\r\n\r\n", refused[i]);

@@ -35,7 +35,12 @@ static void put(const char *name, const char *text)
 
 static struct file_list collect(struct arena *arena, const struct file_input *inputs, size_t n)
 {
-        const struct file_rules rules = { .files_max = 100, .bytes_max = 100 * MIB, .time_ms = 10000, .inputs = inputs, .inputs_n = n, .first_fd = first_fd };
+        const struct file_rules rules = { .files_max = 100,
+                .bytes_max = 100 * MIB,
+                .time_ms = 10000,
+                .inputs = inputs,
+                .inputs_n = n,
+                .first_fd = first_fd };
         struct file_list list;
         struct csn_error err;
         CHECK(files_collect(home, &rules, arena, &list, &err) == 0);
@@ -61,8 +66,9 @@ static void regular_files_are_found_with_size_hash_and_type(void)
 static void only_inputs_with_new_content_are_changed(void)
 {
         struct arena arena = { 0 };
-        struct file_input inputs[] = { { "same", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-                                       { "other", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" } };
+        struct file_input inputs[] = { { "same", 3,
+                                               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+                { "other", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" } };
         open_home();
         put("same", "abc");
         put("other", "abd");
@@ -93,7 +99,10 @@ static bool is_taken_for(const char *change, const char *how)
                 CHECK(linkat(home, "in", home, "other", 0) == 0);
         struct file_list list = collect(&arena, &input, 1);
         const struct file_found *in = list.n ? &list.files[0] : NULL;
-        const char *is = !in || strcmp(in->name, "in") != 0 ? "same" : in->error ? "error" : in->changed ? "changed" : "new";
+        const char *is = !in || strcmp(in->name, "in") != 0 ? "same"
+                : in->error                                 ? "error"
+                : in->changed                               ? "changed"
+                                                            : "new";
         CHECK(first_fd >= 0);
         fd_close(&first_fd);
         close_home();
@@ -234,7 +243,8 @@ static void an_export_replaces_a_planted_link(void)
         CHECK(io_read_file(AT_FDCWD, victim, text, 15) == 0);
         CHECK(io_read_file(dir, "out.csv", text, 15) == 3 && strcmp(text, "new") == 0);
         struct stat st;
-        CHECK(fstatat(dir, "out.csv", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0644);
+        CHECK(fstatat(dir, "out.csv", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_mode & 07777) == 0644);
         close_home();
         unlink(victim);
         io_remove_tree(AT_FDCWD, to);
@@ -279,12 +289,18 @@ static void a_folder_of_ours_is_weighed_and_emptied(void)
         put("a/d", "123");
         CHECK(symlinkat("/etc", home, "link") == 0 && mkfifoat(home, "fifo", 0600) == 0);
         CHECK(files_weigh(home, 0) == 8 && files_weigh(home, 100) == 208);
-        CHECK(files_stat(home, "a/b/c", &st) == 0 && st.st_size == 5 && files_stat(home, "link", &st) == 0 && S_ISLNK(st.st_mode));
-        CHECK(files_stat(home, "link/passwd", &st) < 0 && errno == ELOOP && files_stat(home, "../x", &st) < 0 && files_stat(home, "/etc/passwd", &st) < 0);
-        CHECK(files_stat(home, "a/none", &st) < 0 && errno == ENOENT && files_stat(home, "a/d/x", &st) < 0 && errno == ENOTDIR);
-        CHECK(files_remove(home, "link/passwd") < 0 && files_remove(home, "../x") < 0 && files_remove(home, "a") < 0 && files_remove(home, "none") < 0);
-        CHECK(files_remove(home, "a/b/c") == 0 && files_stat(home, "a/b", &st) < 0 && files_stat(home, "a/d", &st) == 0);
-        CHECK(files_remove(home, "a/d") == 0 && files_stat(home, "a", &st) < 0 && files_remove(home, "link") == 0 && access("/etc/passwd", F_OK) == 0);
+        CHECK(files_stat(home, "a/b/c", &st) == 0 && st.st_size == 5 && files_stat(home, "link", &st) == 0 &&
+                S_ISLNK(st.st_mode));
+        CHECK(files_stat(home, "link/passwd", &st) < 0 && errno == ELOOP && files_stat(home, "../x", &st) < 0 &&
+                files_stat(home, "/etc/passwd", &st) < 0);
+        CHECK(files_stat(home, "a/none", &st) < 0 && errno == ENOENT && files_stat(home, "a/d/x", &st) < 0 &&
+                errno == ENOTDIR);
+        CHECK(files_remove(home, "link/passwd") < 0 && files_remove(home, "../x") < 0 && files_remove(home, "a") < 0 &&
+                files_remove(home, "none") < 0);
+        CHECK(files_remove(home, "a/b/c") == 0 && files_stat(home, "a/b", &st) < 0 &&
+                files_stat(home, "a/d", &st) == 0);
+        CHECK(files_remove(home, "a/d") == 0 && files_stat(home, "a", &st) < 0 && files_remove(home, "link") == 0 &&
+                access("/etc/passwd", F_OK) == 0);
         close_home();
 }
 
@@ -298,10 +314,13 @@ static void a_copy_is_made_elsewhere_and_renamed(void)
         struct file_list list = collect(&arena, NULL, 0);
         mkdirat(home, "to", 0755);
         mkdirat(home, "temp", 0700);
-        auto_fd to = openat(home, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC), temp = openat(home, "temp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        CHECK(files_export(home, &list.files[0], to, temp, &err) == 0 && files_stat(to, "x", &st) == 0 && st.st_size == 3);
+        auto_fd to = openat(home, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                temp = openat(home, "temp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CHECK(files_export(home, &list.files[0], to, temp, &err) == 0 && files_stat(to, "x", &st) == 0 &&
+                st.st_size == 3);
         CHECK(files_weigh(temp, 1) == 0);
-        CHECK(unlinkat(home, "temp", AT_REMOVEDIR) == 0 && files_export(home, &list.files[0], to, temp, &err) == -CSN_E_SYSTEM);   /* not beside its place */
+        CHECK(unlinkat(home, "temp", AT_REMOVEDIR) == 0 &&
+                files_export(home, &list.files[0], to, temp, &err) == -CSN_E_SYSTEM); /* not beside its place */
         close_home();
         arena_done(&arena);
 }

@@ -152,7 +152,7 @@ static void errors_survive_and_odd_bytes_in_them_too(void)
         buf_init(&buf, FRAME_ERROR_MAX);
         err_field(&error, "/files", "%s", "");
         error.code = CSN_E_BUSY;
-        snprintf(error.text, sizeof error.text, "no room for \"a\xff\x01\" here");   /* as another process may send it */
+        snprintf(error.text, sizeof error.text, "no room for \"a\xff\x01\" here"); /* as another process may send it */
         CHECK(frame_put_error(&buf, &error));
         frame_get_error(buf.bytes, buf.len, &got);
         CHECK(got.code == CSN_E_BUSY && strcmp(got.field, "/files") == 0);
@@ -167,7 +167,8 @@ static void errors_survive_and_odd_bytes_in_them_too(void)
 
 static void what_is_no_error_is_one_of_the_protocol(void)
 {
-        static const char *const texts[] = { "", "{", "[]", "{}", "{\"code\":1,\"text\":[]}", "{\"code\":\"nosuch\",\"text\":\"x\"}" };
+        static const char *const texts[] = { "", "{", "[]", "{}", "{\"code\":1,\"text\":[]}",
+                "{\"code\":\"nosuch\",\"text\":\"x\"}" };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 struct csn_error got;
                 frame_get_error(texts[i], strlen(texts[i]), &got);

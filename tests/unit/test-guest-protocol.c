@@ -1,4 +1,7 @@
-/* guest: what engine and guest tell each other comes out as it went in, and is refused at every byte where it is malformed. */
+/*
+ * guest: what engine and guest tell each other comes out as it went in, and is refused at every byte where it is
+ * malformed.
+ */
 #include "wire/guest_protocol.h"
 
 #include <stdio.h>
@@ -55,16 +58,25 @@ static void is_exact(struct buf *packet, enum guest_kind kind)
 
 static void a_process_survives_the_journey(void)
 {
-        char *argv[] = { text("/bin/sh"), text(""), text("a b\n\xff"), NULL }, *env[] = { text("A=1"), text("B="), NULL };
-        struct guest_process in = { .flags = GUEST_TERMINAL | GUEST_INPUT, .rows = 24, .columns = UINT16_MAX, .folder = text("/tmp"), .argv = argv, .argv_n = 3,
-                                    .env = env, .env_n = 2 }, out;
+        char *argv[] = { text("/bin/sh"), text(""), text("a b\n\xff"), NULL },
+             *env[] = { text("A=1"), text("B="), NULL };
+        struct guest_process in = { .flags = GUEST_TERMINAL | GUEST_INPUT,
+                .rows = 24,
+                .columns = UINT16_MAX,
+                .folder = text("/tmp"),
+                .argv = argv,
+                .argv_n = 3,
+                .env = env,
+                .env_n = 2 },
+                             out;
         struct arena arena = { 0 };
         struct csn_error err;
         struct buf buf;
         buf_init(&buf, WIRE_MAX);
         CHECK(guest_put_process(&buf, &in) && guest_get_process(bytes_of(&buf), buf.len, &arena, &out, &err) == 0);
         CHECK(out.flags == in.flags && out.rows == 24 && out.columns == UINT16_MAX && strcmp(out.folder, "/tmp") == 0);
-        CHECK(out.argv_n == 3 && strcmp(out.argv[2], argv[2]) == 0 && !out.argv[3] && out.env_n == 2 && strcmp(out.env[1], "B=") == 0 && !out.env[2]);
+        CHECK(out.argv_n == 3 && strcmp(out.argv[2], argv[2]) == 0 && !out.argv[3] && out.env_n == 2 &&
+                strcmp(out.env[1], "B=") == 0 && !out.env[2]);
         arena_done(&arena);
         is_exact(&buf, GUEST_PROCESS);
 }
@@ -81,7 +93,8 @@ static void a_process_that_cannot_be_is_refused(void)
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 struct buf buf;
                 buf_init(&buf, WIRE_MAX);
-                CHECK(guest_put_process(&buf, &wrong[i]) && get(GUEST_PROCESS, bytes_of(&buf), buf.len) == -CSN_E_PROTOCOL);
+                CHECK(guest_put_process(&buf, &wrong[i]) &&
+                        get(GUEST_PROCESS, bytes_of(&buf), buf.len) == -CSN_E_PROTOCOL);
                 buf_done(&buf);
         }
 }
@@ -89,22 +102,34 @@ static void a_process_that_cannot_be_is_refused(void)
 static void an_operation_on_files_survives_the_journey(void)
 {
         char *labels[] = { text("a=b"), text("c=") }, *nameless[] = { text("=b") }, *valueless[] = { text("b") };
-        struct guest_file in = { .verb = GUEST_READ, .flags = GUEST_FILE_FLAGS, .mode = 07777, .offset = INT64_MAX, .length = UINT64_MAX, .depth = 3,
-                                 .path = text("a\nb"), .to = text(""), .space = text("user.x."), .labels = labels, .labels_n = 2 };
+        struct guest_file in = { .verb = GUEST_READ,
+                .flags = GUEST_FILE_FLAGS,
+                .mode = 07777,
+                .offset = INT64_MAX,
+                .length = UINT64_MAX,
+                .depth = 3,
+                .path = text("a\nb"),
+                .to = text(""),
+                .space = text("user.x."),
+                .labels = labels,
+                .labels_n = 2 };
         struct guest_file out;
         struct arena arena = { 0 };
         struct csn_error err;
         struct buf buf;
         buf_init(&buf, WIRE_MAX);
         CHECK(guest_put_file(&buf, &in) && guest_get_file(bytes_of(&buf), buf.len, &arena, &out, &err) == 0);
-        CHECK(out.verb == in.verb && out.mode == in.mode && out.offset == in.offset && out.length == in.length && out.depth == 3);
-        CHECK(strcmp(out.path, in.path) == 0 && out.to[0] == 0 && out.flags == in.flags && strcmp(out.space, "user.x.") == 0);
-        CHECK(out.labels_n == 2 && strcmp(out.labels[0], "a=b") == 0 && strcmp(out.labels[1], "c=") == 0 && !out.labels[2]);
+        CHECK(out.verb == in.verb && out.mode == in.mode && out.offset == in.offset && out.length == in.length &&
+                out.depth == 3);
+        CHECK(strcmp(out.path, in.path) == 0 && out.to[0] == 0 && out.flags == in.flags &&
+                strcmp(out.space, "user.x.") == 0);
+        CHECK(out.labels_n == 2 && strcmp(out.labels[0], "a=b") == 0 && strcmp(out.labels[1], "c=") == 0 &&
+                !out.labels[2]);
         arena_done(&arena);
         is_exact(&buf, GUEST_FILE);
-        const struct guest_file wrong[] = { { .verb = 0 }, { .verb = GUEST_VERBS }, { .verb = 1, .mode = 010000 }, { .verb = 1, .offset = (uint64_t)INT64_MAX + 1 },
-                                            { .verb = 1, .flags = GUEST_FILE_FLAGS + 1 }, { .verb = 1, .labels = nameless, .labels_n = 1 },
-                                            { .verb = 1, .labels = valueless, .labels_n = 1 } };
+        const struct guest_file wrong[] = { { .verb = 0 }, { .verb = GUEST_VERBS }, { .verb = 1, .mode = 010000 },
+                { .verb = 1, .offset = (uint64_t)INT64_MAX + 1 }, { .verb = 1, .flags = GUEST_FILE_FLAGS + 1 },
+                { .verb = 1, .labels = nameless, .labels_n = 1 }, { .verb = 1, .labels = valueless, .labels_n = 1 } };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 CHECK(guest_put_file(&buf, &wrong[i]) && get(GUEST_FILE, bytes_of(&buf), buf.len) == -CSN_E_PROTOCOL);
                 buf_done(&buf);
@@ -115,19 +140,33 @@ static void an_entry_survives_the_journey(void)
 {
         char long_label[GUEST_LABELS_MAX + 2] = "a=", *labels[] = { text("a=b") }, *long_labels[] = { long_label };
         memset(long_label + 2, 'x', GUEST_LABELS_MAX - 1);
-        struct guest_entry in = { .mode = 0120777, .size = INT64_MAX, .mtime_ms = 1, .links = 2, .target_mode = 0100644, .path = text("\xff"), .target = text("t"),
-                                  .real = text("/t"), .owner = text("user"), .group = text("1000"), .labels = labels, .labels_n = 1 }, out;
+        struct guest_entry in = { .mode = 0120777,
+                .size = INT64_MAX,
+                .mtime_ms = 1,
+                .links = 2,
+                .target_mode = 0100644,
+                .path = text("\xff"),
+                .target = text("t"),
+                .real = text("/t"),
+                .owner = text("user"),
+                .group = text("1000"),
+                .labels = labels,
+                .labels_n = 1 },
+                           out;
         struct arena arena = { 0 };
         struct csn_error err;
         struct buf buf;
         buf_init(&buf, WIRE_MAX);
         CHECK(guest_put_entry(&buf, &in) && guest_get_entry(bytes_of(&buf), buf.len, &arena, &out, &err) == 0);
-        CHECK(out.mode == in.mode && out.size == in.size && out.mtime_ms == 1 && out.links == 2 && strcmp(out.path, "\xff") == 0 && strcmp(out.target, "t") == 0);
-        CHECK(out.target_mode == 0100644 && strcmp(out.real, "/t") == 0 && strcmp(out.owner, "user") == 0 && strcmp(out.group, "1000") == 0 && out.labels_n == 1);
+        CHECK(out.mode == in.mode && out.size == in.size && out.mtime_ms == 1 && out.links == 2 &&
+                strcmp(out.path, "\xff") == 0 && strcmp(out.target, "t") == 0);
+        CHECK(out.target_mode == 0100644 && strcmp(out.real, "/t") == 0 && strcmp(out.owner, "user") == 0 &&
+                strcmp(out.group, "1000") == 0 && out.labels_n == 1);
         arena_done(&arena);
         is_exact(&buf, GUEST_ENTRY);
-        const struct guest_entry wrong[] = { { .mode = UINT16_MAX + 1 }, { .size = UINT64_MAX }, { .mtime_ms = UINT64_MAX }, { .links = UINT64_MAX },
-                                             { .target_mode = UINT16_MAX + 1 }, { .labels = long_labels, .labels_n = 1 } };
+        const struct guest_entry wrong[] = { { .mode = UINT16_MAX + 1 }, { .size = UINT64_MAX },
+                { .mtime_ms = UINT64_MAX }, { .links = UINT64_MAX }, { .target_mode = UINT16_MAX + 1 },
+                { .labels = long_labels, .labels_n = 1 } };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 CHECK(guest_put_entry(&buf, &wrong[i]) && get(GUEST_ENTRY, bytes_of(&buf), buf.len) == -CSN_E_PROTOCOL);
                 buf_done(&buf);
@@ -146,14 +185,17 @@ static void events_numbers_and_errors_survive_the_journey(void)
         CHECK(out.what == GUEST_LOST && out.is_folder == 1 && strcmp(out.path, "p") == 0);
         arena_done(&arena);
         is_exact(&buf, GUEST_EVENT);
-        CHECK(guest_put_number(&buf, GUEST_EXITED, UINT64_MAX) && guest_get_number(bytes_of(&buf), buf.len, &first, &err) == 0 && first == UINT64_MAX);
+        CHECK(guest_put_number(&buf, GUEST_EXITED, UINT64_MAX) &&
+                guest_get_number(bytes_of(&buf), buf.len, &first, &err) == 0 && first == UINT64_MAX);
         is_exact(&buf, GUEST_EXITED);
-        CHECK(guest_put_pair(&buf, GUEST_SIZE, 1, 2) && guest_get_pair(bytes_of(&buf), buf.len, &first, &second, &err) == 0 && first == 1 && second == 2);
+        CHECK(guest_put_pair(&buf, GUEST_SIZE, 1, 2) &&
+                guest_get_pair(bytes_of(&buf), buf.len, &first, &second, &err) == 0 && first == 1 && second == 2);
         is_exact(&buf, GUEST_SIZE);
         err_field(&error, "/a", "what went wrong");
         error.sys = 28;
         CHECK(guest_put_error(&buf, &error) && guest_get_error(bytes_of(&buf), buf.len, &told, &err) == 0);
-        CHECK(told.code == error.code && told.sys == 28 && strcmp(told.text, error.text) == 0 && strcmp(told.field, "/a") == 0);
+        CHECK(told.code == error.code && told.sys == 28 && strcmp(told.text, error.text) == 0 &&
+                strcmp(told.field, "/a") == 0);
         is_exact(&buf, GUEST_FAILED);
         const struct guest_event wrong[] = { { .what = 0 }, { .what = GUEST_LOST + 1 }, { .what = 1, .is_folder = 2 } };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {

@@ -1,6 +1,6 @@
 /*
- * guest: process 1 itself, without the engine and its sandbox, spoken to as the engine does it.  It is the same source as the static
- * program, so the sanitizers see it here; an error that they find is an exit status other than 0.
+ * guest: process 1 itself, without the engine and its sandbox, spoken to as the engine does it.  It is the same source
+ * as the static program, so the sanitizers see it here; an error that they find is an exit status other than 0.
  */
 #include "guest/guest.h"
 
@@ -40,13 +40,16 @@ static int make_place(void)
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0)
                 return -1;
         auto_fd fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
-        return fd >= 0 && write(fd, "deny", 4) == 4 && write_map("/proc/self/uid_map", uid) == 0 ? write_map("/proc/self/gid_map", gid) : -1;
+        return fd >= 0 && write(fd, "deny", 4) == 4 && write_map("/proc/self/uid_map", uid) == 0
+                ? write_map("/proc/self/gid_map", gid)
+                : -1;
 }
 
 static _Noreturn void be_process_one(int sock)
 {
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", "/home", "tmpfs", 0, NULL) < 0 || mkdir("/home/user", 0755) < 0 ||
-            mount("none", "/home/user", "tmpfs", 0, NULL) < 0 || mount("none", "/proc", "proc", 0, NULL) < 0)
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", "/home", "tmpfs", 0, NULL) < 0 ||
+                mkdir("/home/user", 0755) < 0 || mount("none", "/home/user", "tmpfs", 0, NULL) < 0 ||
+                mount("none", "/proc", "proc", 0, NULL) < 0)
                 _exit(77);
         guest_serve(sock);
 }
@@ -124,8 +127,12 @@ static int ask_file_as(const struct guest_file *file)
 
 static int ask_file(enum guest_verb verb, const char *path, const char *to)
 {
-        struct guest_file file = { .verb = verb, .mode = verb == GUEST_MODE ? 0600 : 0, .length = UINT64_MAX, .depth = 8, .path = (char *)(uintptr_t)path,
-                                   .to = (char *)(uintptr_t)to };
+        struct guest_file file = { .verb = verb,
+                .mode = verb == GUEST_MODE ? 0600 : 0,
+                .length = UINT64_MAX,
+                .depth = 8,
+                .path = (char *)(uintptr_t)path,
+                .to = (char *)(uintptr_t)to };
         return ask_file_as(&file);
 }
 
@@ -133,8 +140,14 @@ static int ask_process(const char *command, uint64_t flags)
 {
         char *argv[] = { (char *)(uintptr_t)"/bin/sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)command, NULL };
         char *env[] = { (char *)(uintptr_t)"PATH=/usr/bin:/bin", NULL };
-        struct guest_process process = { .flags = flags, .rows = 24, .columns = 80, .folder = (char *)(uintptr_t)"/home/user", .argv = argv, .argv_n = 3,
-                                         .env = env, .env_n = 1 };
+        struct guest_process process = { .flags = flags,
+                .rows = 24,
+                .columns = 80,
+                .folder = (char *)(uintptr_t) "/home/user",
+                .argv = argv,
+                .argv_n = 3,
+                .env = env,
+                .env_n = 1 };
         struct buf request;
         buf_init(&request, WIRE_MAX);
         CHECK(guest_put_process(&request, &process));
@@ -199,7 +212,8 @@ static void it_greets(void)
 {
         struct csn_error err;
         uint64_t version = 0;
-        CHECK(next(engine) == GUEST_HELLO && guest_get_number(packet, packet_len, &version, &err) == 0 && version == GUEST_VERSION);
+        CHECK(next(engine) == GUEST_HELLO && guest_get_number(packet, packet_len, &version, &err) == 0 &&
+                version == GUEST_VERSION);
 }
 
 static void programs_print_and_end(void)
@@ -260,11 +274,14 @@ static void the_whole_session_is_killed(void)
         int sock = ask_process("set -m; sleep 4711 & sleep 4712", GUEST_TERMINAL);
         CHECK(next(sock) == GUEST_STARTED);
         usleep(300000);
-        CHECK(guest_put_pair(&signal_packet, GUEST_SIGNAL, SIGKILL, 0) && wire_send(sock, signal_packet.bytes, signal_packet.len, NULL, 0) == 0);
+        CHECK(guest_put_pair(&signal_packet, GUEST_SIGNAL, SIGKILL, 0) &&
+                wire_send(sock, signal_packet.bytes, signal_packet.len, NULL, 0) == 0);
         CHECK(read_to_end(sock, NULL) == SIGKILL);
         close(sock);
         /* Who was killed may need a moment to be dead. */
-        sock = ask_process("for i in $(seq 80); do grep -l '^sleep.471' /proc/[0-9]*/cmdline 2> /dev/null || exit 0; sleep .2; done; exit 1", 0);
+        sock = ask_process(
+                "for i in $(seq 80); do grep -l '^sleep.471' /proc/[0-9]*/cmdline 2> /dev/null || exit 0; sleep .2; done; exit 1",
+                0);
         CHECK(read_to_end(sock, &out) == 0);
         close(sock);
         buf_done(&out);
@@ -306,8 +323,10 @@ static void files_are_written_read_listed_changed_and_removed(void)
         close(sock);
         CHECK(entries(ask_file(GUEST_FOLDER, "x/y", "")) == 1 && entries(ask_file(GUEST_MODE, "x/y", "")) == 1);
         CHECK(entries(ask_file(GUEST_RENAME, "a/b/f", "z/g")) == 1);
-        CHECK(entries(ask_file(GUEST_READ, "a/b/f", "")) == -ENOENT && entries(ask_file(GUEST_LIST, "z/g", "")) == -ENOTDIR);
-        CHECK(entries(ask_file(GUEST_WRITE, "x", "")) == -EISDIR && entries(ask_file(GUEST_REMOVE, "/home/user", "")) < 0);
+        CHECK(entries(ask_file(GUEST_READ, "a/b/f", "")) == -ENOENT &&
+                entries(ask_file(GUEST_LIST, "z/g", "")) == -ENOTDIR);
+        CHECK(entries(ask_file(GUEST_WRITE, "x", "")) == -EISDIR &&
+                entries(ask_file(GUEST_REMOVE, "/home/user", "")) < 0);
         CHECK(entries(ask_file(GUEST_REMOVE, "a", "")) == 0 && entries(ask_file(GUEST_STAT, "a", "")) == -ENOENT);
         sock = ask_file(GUEST_WRITE, "w", "");
         tell(sock, GUEST_IN, "x", 1);                        /* not for it */
@@ -349,7 +368,8 @@ static void an_entry_says_whose_it_is_and_where_a_link_leads(void)
         close(sock);
         sock = ask_file(GUEST_STAT, "linked/l", "");
         CHECK(next_entry(sock, &arena, &entry) && S_ISLNK(entry.mode) && strcmp(entry.target, "../linked/f") == 0);
-        CHECK(strcmp(entry.real, "/home/user/linked/f") == 0 && entry.target_mode == (S_IFREG | 0644) && entry.owner[0] && entry.group[0]);
+        CHECK(strcmp(entry.real, "/home/user/linked/f") == 0 && entry.target_mode == (S_IFREG | 0644) &&
+                entry.owner[0] && entry.group[0]);
         close(sock);
         for (int i = 0; i < 2; i++) {
                 sock = ask_file(GUEST_STAT, i ? "linked/d" : "linked/loop", "");
@@ -361,8 +381,12 @@ static void an_entry_says_whose_it_is_and_where_a_link_leads(void)
 
 static void write_labels(const char *path, char **labels, size_t n, uint64_t flags)
 {
-        int sock = ask_file_as(&(struct guest_file){ .verb = GUEST_WRITE, .flags = flags, .path = (char *)(uintptr_t)path, .space = (char *)(uintptr_t)"user.test.",
-                                                     .labels = labels, .labels_n = n });
+        int sock = ask_file_as(&(struct guest_file){ .verb = GUEST_WRITE,
+                .flags = flags,
+                .path = (char *)(uintptr_t)path,
+                .space = (char *)(uintptr_t) "user.test.",
+                .labels = labels,
+                .labels_n = n });
         tell(sock, GUEST_DATA, "x", 1);
         tell(sock, GUEST_DATA_END, "", 0);
         CHECK(entries(sock) == 1);
@@ -370,8 +394,11 @@ static void write_labels(const char *path, char **labels, size_t n, uint64_t fla
 
 static void labels_of_a_space_are_replaced_and_told(void)
 {
-        char *first[] = { (char *)(uintptr_t)"a=1", (char *)(uintptr_t)"b=two=2" }, *second[] = { (char *)(uintptr_t)"c=" };
-        const struct guest_file look = { .verb = GUEST_STAT, .path = (char *)(uintptr_t)"labelled", .space = (char *)(uintptr_t)"user.test." };
+        char *first[] = { (char *)(uintptr_t) "a=1", (char *)(uintptr_t) "b=two=2" },
+             *second[] = { (char *)(uintptr_t) "c=" };
+        const struct guest_file look = {
+                .verb = GUEST_STAT, .path = (char *)(uintptr_t) "labelled", .space = (char *)(uintptr_t) "user.test."
+        };
         struct arena arena = { 0 };
         struct guest_entry entry = { 0 };
         write_labels("labelled", first, 2, 0);
@@ -398,7 +425,8 @@ static void a_file_that_is_written_in_place_stays_itself(void)
         tell(sock, GUEST_IN_END, "", 0);
         CHECK(read_to_end(sock, NULL) == 0);
         close(sock);
-        sock = ask_file_as(&(struct guest_file){ .verb = GUEST_WRITE, .flags = GUEST_FILE_IN_PLACE, .path = (char *)(uintptr_t)"place" });
+        sock = ask_file_as(&(struct guest_file){
+                .verb = GUEST_WRITE, .flags = GUEST_FILE_IN_PLACE, .path = (char *)(uintptr_t) "place" });
         tell(sock, GUEST_DATA, "short", 5);
         tell(sock, GUEST_DATA_END, "", 0);
         CHECK(entries(sock) == 1);
@@ -409,11 +437,15 @@ static void a_file_that_is_written_in_place_stays_itself(void)
 
 static void a_folder_that_has_to_be_new_is_refused_where_there_is_one(void)
 {
-        const struct guest_file file = { .verb = GUEST_FOLDER, .flags = GUEST_FILE_NEW, .path = (char *)(uintptr_t)"fresh/er" };
+        const struct guest_file file = {
+                .verb = GUEST_FOLDER, .flags = GUEST_FILE_NEW, .path = (char *)(uintptr_t) "fresh/er"
+        };
         CHECK(entries(ask_file_as(&file)) == 1);
         CHECK(entries(ask_file_as(&file)) == -EALREADY);
         write_file("fresh/file", "", 0);
-        CHECK(entries(ask_file_as(&(struct guest_file){ .verb = GUEST_FOLDER, .flags = GUEST_FILE_NEW, .path = (char *)(uintptr_t)"fresh/file" })) == -EEXIST);
+        CHECK(entries(ask_file_as(&(struct guest_file){
+                      .verb = GUEST_FOLDER, .flags = GUEST_FILE_NEW, .path = (char *)(uintptr_t) "fresh/file" })) ==
+                -EEXIST);
 }
 
 static int ask_connection(uint64_t port)
@@ -431,8 +463,10 @@ static void connections_are_relayed(void)
         socklen_t len = sizeof address;
         char bytes[8] = "";
         auto_fd listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        CHECK(bind(listener, (struct sockaddr *)&address, len) == 0 && getsockname(listener, (struct sockaddr *)&address, &len) == 0);
-        CHECK(entries(ask_connection(ntohs(address.sin_port))) == -ECONNREFUSED && entries(ask_connection(0)) < 0 && entries(ask_connection(65536)) < 0);
+        CHECK(bind(listener, (struct sockaddr *)&address, len) == 0 &&
+                getsockname(listener, (struct sockaddr *)&address, &len) == 0);
+        CHECK(entries(ask_connection(ntohs(address.sin_port))) == -ECONNREFUSED && entries(ask_connection(0)) < 0 &&
+                entries(ask_connection(65536)) < 0);
         CHECK(listen(listener, 1) == 0);
         int sock = ask_connection(ntohs(address.sin_port));
         tell(sock, GUEST_IN, "there", 5);
@@ -441,7 +475,8 @@ static void connections_are_relayed(void)
         CHECK(next(sock) == GUEST_STARTED);
         CHECK(next(sock) == GUEST_ROOM);
         CHECK(recv(peer, bytes, 5, MSG_WAITALL) == 5 && memcmp(bytes, "there", 5) == 0 && recv(peer, bytes, 1, 0) == 0);
-        CHECK(send(peer, "back", 4, MSG_NOSIGNAL) == 4 && next(sock) == GUEST_OUT && packet_len == 5 && memcmp(packet + 1, "back", 4) == 0);
+        CHECK(send(peer, "back", 4, MSG_NOSIGNAL) == 4 && next(sock) == GUEST_OUT && packet_len == 5 &&
+                memcmp(packet + 1, "back", 4) == 0);
         fd_close(&peer);
         CHECK(next(sock) == GUEST_DONE);
         close(sock);
@@ -455,12 +490,15 @@ static void connections_are_relayed(void)
 /* Ours to read to the end; on a port of every address. */
 static void ask_for_health(uint16_t port, const char *question, char *ret_answer, size_t size)
 {
-        const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const struct sockaddr_in address = {
+                .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+        };
         size_t len = 0;
         auto_fd peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         CHECK(connect(peer, (const struct sockaddr *)&address, sizeof address) == 0);
         /* In two parts, of which the first is no request yet. */
-        CHECK(send(peer, question, 5, MSG_NOSIGNAL) == 5 && send(peer, question + 5, strlen(question) - 5, MSG_NOSIGNAL) == (ssize_t)strlen(question) - 5);
+        CHECK(send(peer, question, 5, MSG_NOSIGNAL) == 5 &&
+                send(peer, question + 5, strlen(question) - 5, MSG_NOSIGNAL) == (ssize_t)strlen(question) - 5);
         for (ssize_t n; len < size - 1 && (n = recv(peer, ret_answer + len, size - 1 - len, 0)) > 0; len += (size_t)n)
                 ;
         ret_answer[len] = 0;
@@ -481,7 +519,8 @@ static void who_asks_for_health_is_answered_while_it_is_wanted(void)
         char answer[512], much[8192];
         int silent[20];
         auto_fd other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        CHECK(bind(other, (struct sockaddr *)&address, len) == 0 && listen(other, 1) == 0 && getsockname(other, (struct sockaddr *)&address, &len) == 0);
+        CHECK(bind(other, (struct sockaddr *)&address, len) == 0 && listen(other, 1) == 0 &&
+                getsockname(other, (struct sockaddr *)&address, &len) == 0);
         uint16_t port = ntohs(address.sin_port);
         int taken = ask_to_tell_health(port), none = ask_to_tell_health(0);
         CHECK(next(taken) == GUEST_FAILED && next(none) == GUEST_FAILED);
@@ -497,7 +536,8 @@ static void who_asks_for_health_is_answered_while_it_is_wanted(void)
         CHECK(strncmp(answer, "HTTP/1.1 404 ", 13) == 0);
         /* Those who say nothing keep nobody away. */
         for (size_t i = 0; i < ARRAY_LEN(silent); i++)
-                CHECK((silent[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 && connect(silent[i], (struct sockaddr *)&address, len) == 0);
+                CHECK((silent[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 &&
+                        connect(silent[i], (struct sockaddr *)&address, len) == 0);
         ask_for_health(port, "GET /health HTTP/1.0\r\n\r\n", answer, sizeof answer);
         CHECK(strncmp(answer, "HTTP/1.1 200 ", 13) == 0);
         for (size_t i = 0; i < ARRAY_LEN(silent); i++)
@@ -535,7 +575,8 @@ static void what_happens_in_folders_is_told(void)
         CHECK(entries(ask_file(GUEST_REMOVE, "watched/new", "")) == 0);
         CHECK(entries(ask_file(GUEST_FOLDER, "watched/last", "")) == 1);
         bool seen = false;
-        while (next(sock) == GUEST_EVENT && guest_get_event(packet, packet_len, &arena, &event, &err) == 0 && strcmp(event.path, "last") != 0) {
+        while (next(sock) == GUEST_EVENT && guest_get_event(packet, packet_len, &arena, &event, &err) == 0 &&
+                strcmp(event.path, "last") != 0) {
                 seen = seen || strcmp(event.path, "new/er/f") == 0;
                 CHECK(strncmp(event.path, "old/", 4) != 0);
         }
@@ -561,7 +602,8 @@ static void nonsense_ends_an_operation_and_nothing_else(void)
                 bytes[0] = (uint8_t)(noise(&state) % (GUEST_KINDS + 2));
                 int pair[2];
                 if (i % 2 == 0) {
-                        int sock = i % 4 ? ask_process("cat", GUEST_INPUT | (i % 8 ? GUEST_TERMINAL : 0)) : ask_file(1 + noise(&state) % (GUEST_VERBS - 1), "n", "m");
+                        int sock = i % 4 ? ask_process("cat", GUEST_INPUT | (i % 8 ? GUEST_TERMINAL : 0))
+                                         : ask_file(1 + noise(&state) % (GUEST_VERBS - 1), "n", "m");
                         for (int k = 0; k < 3; k++)
                                 wire_send(sock, bytes, len, NULL, 0);
                         close(sock);
@@ -584,7 +626,8 @@ static void there_are_only_so_many_operations_and_all_come_back(void)
         for (int i = 0; i < MANY; i++) {
                 socks[i] = ask_file(GUEST_WATCH, "many", "");
                 enum guest_kind kind = next(socks[i]);
-                if (kind == GUEST_FAILED && guest_get_error(packet, packet_len, &told, &err) == 0 && told.code == CSN_E_BUSY)
+                if (kind == GUEST_FAILED && guest_get_error(packet, packet_len, &told, &err) == 0 &&
+                        told.code == CSN_E_BUSY)
                         refused++;
                 else
                         watching += kind == GUEST_ENTRY;
@@ -611,7 +654,9 @@ int main(void)
         signal(SIGPIPE, SIG_IGN);
         if (!open_guest() || next(engine) == 0) {
                 int status = close_guest();
-                printf("%s\n", status == 77 ? "1..0 # SKIP needs userns: no namespaces of our own here" : "Bail out! it does not greet");
+                printf("%s\n",
+                        status == 77 ? "1..0 # SKIP needs userns: no namespaces of our own here"
+                                     : "Bail out! it does not greet");
                 return status != 77;
         }
         /* Back where it was, for the first test to see. */

@@ -44,7 +44,10 @@ static void send_packet(struct place *place, struct buf *packet, bool fits, int 
 
 static void send_file(struct place *place, const char *name, const char *content, int beside)
 {
-        const struct wire_file file = { .mode = 0444, .name = (char *)(uintptr_t)name, .content = content, .content_len = content ? strlen(content) : 0 };
+        const struct wire_file file = { .mode = 0444,
+                .name = (char *)(uintptr_t)name,
+                .content = content,
+                .content_len = content ? strlen(content) : 0 };
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         send_packet(place, &packet, wire_put_file(&packet, &file), beside);
@@ -78,8 +81,10 @@ static void a_file_that_came_alone_is_told_with_its_content(void)
         CHECK(take(&place, -1) == 0);
         CHECK(strcmp(place.taken.program.argv[0], "/usr/bin/true") == 0 && place.taken.in < 0);
         const struct wire_file *only = &place.taken.only;
-        CHECK(only->name && strcmp(only->name, "main.py") == 0 && only->content_len == 8 && memcmp(only->content, "print(1)", 8) == 0);
-        CHECK(holds(&place, "main.py", "print(1)") && fstatat(place.home, "main.py", &st, 0) == 0 && (st.st_mode & 07777) == 0444);
+        CHECK(only->name && strcmp(only->name, "main.py") == 0 && only->content_len == 8 &&
+                memcmp(only->content, "print(1)", 8) == 0);
+        CHECK(holds(&place, "main.py", "print(1)") && fstatat(place.home, "main.py", &st, 0) == 0 &&
+                (st.st_mode & 07777) == 0444);
         place_close(&place);
 }
 

@@ -5,7 +5,8 @@
 
 static void a_list_has_its_members_whatever_stands_beside_them(void)
 {
-        static const char *const with[] = { "a/b", " a/b", "x, a/b", "x;q=1,\ta/b;q=0.5", "a/b ; q=1", "A/B", "x,,a/b", ",a/b," };
+        static const char *const with[] = { "a/b", " a/b", "x, a/b", "x;q=1,\ta/b;q=0.5", "a/b ; q=1", "A/B", "x,,a/b",
+                ",a/b," };
         static const char *const without[] = { "", ",", "a/bc", "xa/b", "x a/b", "a", "a/b-c", "*/*", "x;a/b" };
         CHECK(!header_lists(NULL, "a/b"));
         for (size_t i = 0; i < ARRAY_LEN(with); i++)
@@ -27,9 +28,9 @@ static void one_range_from_somewhere_on_is_known(void)
 
 static void any_other_range_is_none(void)
 {
-        static const char *const none[] = { "", "bytes", "bytes=", "bytes=-5", "bytes=-", "bytes=5", "bytes=5-4", "bytes=0-1,3-4", "bytes=+1-2", "bytes= 1-2",
-                                            "bytes=1-+2", "bytes=1- 2", "bytes=1--2", "lines=0-1",
-                                            "bytes=0-1 " };
+        static const char *const none[] = { "", "bytes", "bytes=", "bytes=-5", "bytes=-", "bytes=5", "bytes=5-4",
+                "bytes=0-1,3-4", "bytes=+1-2", "bytes= 1-2", "bytes=1-+2", "bytes=1- 2", "bytes=1--2", "lines=0-1",
+                "bytes=0-1 " };
         uint64_t offset, size;
         CHECK(!header_range(NULL, &offset, &size));
         for (size_t i = 0; i < ARRAY_LEN(none); i++)

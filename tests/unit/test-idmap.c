@@ -25,7 +25,8 @@ static void files_of_root_belong_to_the_first_id(void)
         CHECK(here.st_ino == there.st_ino && here.st_uid == 0 && there.st_uid == FIRST && there.st_gid == FIRST);
         /* Nobody writes through it, and nothing on it gives rights. */
         CHECK(openat(tree, "caisson-test", O_WRONLY | O_CREAT, 0600) < 0 && errno == EROFS);
-        CHECK(fstatvfs(tree, &mount) == 0 && mount.f_flag & ST_RDONLY && mount.f_flag & ST_NOSUID && mount.f_flag & ST_NODEV);
+        CHECK(fstatvfs(tree, &mount) == 0 && mount.f_flag & ST_RDONLY && mount.f_flag & ST_NOSUID &&
+                mount.f_flag & ST_NODEV);
         fd_close(&tree);
 }
 
@@ -36,7 +37,9 @@ static void a_file_system_without_maps_is_refused_with_a_remedy(void)
         if (geteuid() != 0)
                 SKIP("needs root: mounts are mapped");
         CHECK(idmap_tree("/proc", FIRST, &tree, &err) == -CSN_E_UNSUPPORTED && tree == -1);
-        CHECK(strstr(err.text, "/proc") && (strstr(err.text, "ext4") || strstr(err.text, "as root of the host") || strstr(err.text, "Linux 5.19")));
+        CHECK(strstr(err.text, "/proc") &&
+                (strstr(err.text, "ext4") || strstr(err.text, "as root of the host") ||
+                        strstr(err.text, "Linux 5.19")));
 }
 
 static void nothing_is_left_of_the_process_that_lent_the_map(void)

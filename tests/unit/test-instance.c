@@ -1,4 +1,7 @@
-/* instance: the news of a backend reaches the user of an instance, and the counts follow.  The backend is a table in this file. */
+/*
+ * instance: the news of a backend reaches the user of an instance, and the counts follow.  The backend is a table in
+ * this file.
+ */
 #include "engine/instance/instance.h"
 
 #include "model/settings.h"
@@ -20,8 +23,8 @@ struct backend_link {
 
 static struct backend_link fake;
 
-static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events, struct backend_link **ret,
-                     struct csn_error *err)
+static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
+        struct backend_link **ret, struct csn_error *err)
 {
         (void)loop, (void)err;
         fake.events = events;
@@ -37,14 +40,15 @@ static int accept_or_refuse(void *owner, uint32_t id, struct csn_error *err)
         return fake.refuses ? err_set(err, CSN_E_SYSTEM, 0, "refused") : 0;
 }
 
-static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+        struct csn_error *err)
 {
         (void)link, (void)shape;
         return accept_or_refuse(owner, id, err);
 }
 
-static int fake_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
-                      struct csn_error *err)
+static int fake_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote,
+        const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err)
 {
         (void)link, (void)sandbox, (void)fds;
         fake.zygote = zygote;
@@ -58,7 +62,8 @@ static int fake_join(struct backend_link *link, uint32_t id, uint32_t zygote, st
         return 0;
 }
 
-static int fake_start(struct backend_link *link, uint32_t id, const struct backend_program *program, struct csn_error *err)
+static int fake_start(struct backend_link *link, uint32_t id, const struct backend_program *program,
+        struct csn_error *err)
 {
         (void)link, (void)id, (void)program, (void)err;
         fake.started++;
@@ -76,8 +81,14 @@ static void fake_close(struct backend_link *link)
         (void)link;
 }
 
-static const struct backend backend = { .name = "fake", .open = fake_open, .prepare = fake_prepare, .join = fake_join, .enter = fake_enter,
-                                        .start = fake_start, .kill = fake_kill, .close = fake_close };
+static const struct backend backend = { .name = "fake",
+        .open = fake_open,
+        .prepare = fake_prepare,
+        .join = fake_join,
+        .enter = fake_enter,
+        .start = fake_start,
+        .kill = fake_kill,
+        .close = fake_close };
 
 /* ---- a user and an owner that count their news ---- */
 
@@ -135,7 +146,8 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         heard->n_at_end = instance->instances->n;
 }
 
-static const struct instance_user user = { on_ready, on_confined, on_stats, on_frozen, on_handoff_done, on_exited, on_refused };
+static const struct instance_user user = { on_ready, on_confined, on_stats, on_frozen, on_handoff_done, on_exited,
+        on_refused };
 
 static void on_changed(void *owner)
 {
@@ -171,7 +183,8 @@ static void an_instance_is_made_confined_and_ended(void)
         struct instances instances = begin();
         struct heard heard = { 0 };
         const struct instance *instance = make(&instances, &heard);
-        CHECK(instances.n == 1 && instances.starting == 1 && instance->state == INSTANCE_MAKING && fake.owner == instance);
+        CHECK(instances.n == 1 && instances.starting == 1 && instance->state == INSTANCE_MAKING &&
+                fake.owner == instance);
         fake.events->ready(fake.owner, &boundary, &no_ends);
         CHECK(heard.ready == 1 && instances.starting == 0 && changed == 1);
         fake.events->confined(fake.owner, &boundary);
@@ -251,7 +264,8 @@ static void a_zygote_enters_the_sandbox_of_a_guest(void)
         CHECK(instance_join_guest(outside, 3, fds, &user, &guest, &inside, &err) == 0 && fake.zygote == 3);
         CHECK(inside->state == INSTANCE_CONFINING && instances.n == 2 && instances.starting == 1);
         fake.events->confined(inside, &boundary);
-        CHECK(guest.confined == 1 && host.confined == 0 && instance_start(inside, &program, &err) == 0 && fake.started == 1);
+        CHECK(guest.confined == 1 && host.confined == 0 && instance_start(inside, &program, &err) == 0 &&
+                fake.started == 1);
         instances_free(&instances);
 }
 

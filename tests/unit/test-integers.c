@@ -7,7 +7,8 @@ static void integers_of_any_size_go_through(void)
 {
         static const char *const texts[] = {
                 "{\"a\":[18446744073709551616,-9223372036854775809,1,\"18446744073709551616\"],\"b\":9223372036854775807}",
-                "123456789012345678901234567890", "[-1e300,1.5,100000000000000000000,true,null,\"integer:\"]",
+                "123456789012345678901234567890",
+                "[-1e300,1.5,100000000000000000000,true,null,\"integer:\"]",
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 json_error_t where;

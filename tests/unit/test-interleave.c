@@ -15,7 +15,8 @@ static bool gives(const struct chunk *chunks, size_t max, const char *wanted)
         for (; chunks->bytes; chunks++)
                 interleave_add(&lines, chunks->stream, chunks->bytes, strlen(chunks->bytes));
         interleave_end(&lines);
-        bool same = lines.text.len == strlen(wanted) && memcmp(lines.text.len ? lines.text.bytes : "", wanted, lines.text.len) == 0;
+        bool same = lines.text.len == strlen(wanted) &&
+                memcmp(lines.text.len ? lines.text.bytes : "", wanted, lines.text.len) == 0;
         interleave_done(&lines);
         return same;
 }

@@ -25,7 +25,8 @@ static void messages_are_told_apart(void)
 
 static void what_is_no_message_is_refused_with_its_code(void)
 {
-        static const struct { const char *text; int64_t code; } rows[] = {
+        static const struct { const char *text; int64_t code;
+        } rows[] = {
                 { "", RPC_PARSE_ERROR },
                 { "{", RPC_PARSE_ERROR },
                 { "{\"jsonrpc\":\"2.0\",\"jsonrpc\":\"2.0\",\"method\":\"a\"}", RPC_PARSE_ERROR },
@@ -43,7 +44,8 @@ static void what_is_no_message_is_refused_with_its_code(void)
                 { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[]}", RPC_INVALID_REQUEST },
                 { "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}", RPC_INVALID_REQUEST },
                 { "{\"jsonrpc\":\"2.0\",\"result\":{}}", RPC_INVALID_REQUEST },
-                { "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}}", RPC_INVALID_REQUEST },
+                { "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{\"code\":1,\"message\":\"\"}}",
+                        RPC_INVALID_REQUEST },
                 { "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"message\":\"\"}}", RPC_INVALID_REQUEST },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -109,7 +111,8 @@ static bool writes(json_t *message, const char *expected)
 static void messages_are_written(void)
 {
         json_t *id = json_integer(3);
-        CHECK(writes(rpc_call(id, "a/b", json_pack("{s:i}", "x", 1)), "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"a/b\",\"params\":{\"x\":1}}"));
+        CHECK(writes(rpc_call(id, "a/b", json_pack("{s:i}", "x", 1)),
+                "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"a/b\",\"params\":{\"x\":1}}"));
         CHECK(writes(rpc_notification("n", NULL), "{\"jsonrpc\":\"2.0\",\"method\":\"n\"}"));
         CHECK(writes(rpc_result(id, NULL), "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}"));
         CHECK(writes(rpc_error(id, RPC_INVALID_PARAMS, "no\xff", NULL),

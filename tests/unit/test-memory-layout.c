@@ -118,7 +118,8 @@ static void arenas_lie_side_by_side(void)
         size_t n = arenas_gathered(found);
         CHECK(python.alloc == map_arena && python.free == unmap_arena);
         /* The one that was freed is there no more. */
-        CHECK(n == 2 && found[0].start == (uintptr_t)four[0] && found[0].len == ARENA && found[1].start == (uintptr_t)again && found[1].len == 2 * ARENA);
+        CHECK(n == 2 && found[0].start == (uintptr_t)four[0] && found[0].len == ARENA &&
+                found[1].start == (uintptr_t)again && found[1].len == 2 * ARENA);
         CHECK(mapping_of(four[1]).range.len == 0);
 
         CHECK(shared_settle(found, n, &err) == 0);
@@ -179,7 +180,10 @@ static void the_heap_is_one_as_before(void)
 
 /* ---- text ---- */
 
-/* A file as the linker makes them: a page, text of a huge page, a page, one of data, and one more; only text may be executed. */
+/*
+ * A file as the linker makes them: a page, text of a huge page, a page, one of data, and one more; only text may be
+ * executed.
+ */
 struct program {
         char *header, *text, *rodata, *data, *rest;
 };
@@ -198,7 +202,8 @@ static struct program map_program(bool used)
         free(bytes);
         char *room = mmap(NULL, 4 * HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         char *text = room + HUGE_PAGE + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE;
-        struct program program = { text - page, text, text + HUGE_PAGE, text + HUGE_PAGE + page, text + HUGE_PAGE + 2 * page };
+        struct program program = { text - page, text, text + HUGE_PAGE, text + HUGE_PAGE + page,
+                text + HUGE_PAGE + 2 * page };
         CHECK(mmap(program.header, program_bytes(), PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == program.header);
         CHECK(mprotect(text, HUGE_PAGE, PROT_READ | PROT_EXEC) == 0);
         CHECK(mprotect(program.data, page, PROT_READ | PROT_WRITE) == 0);
@@ -214,10 +219,12 @@ static void what_belongs_to_text_is_one_mapping_with_it(void)
         struct csn_error err;
         struct program program = map_program(false);
         CHECK(shared_settle(NULL, 0, &err) == 0);
-        struct mapping text = mapping_of(program.text), written = mapping_of(program.data), rest = mapping_of(program.rest);
+        struct mapping text = mapping_of(program.text), written = mapping_of(program.data),
+                       rest = mapping_of(program.rest);
         CHECK(text.range.start == (uintptr_t)program.header && text.range.len == HUGE_PAGE + 2 * page && text.of_file);
         CHECK(text.rights == (PROT_READ | PROT_EXEC));
-        CHECK(written.rights == (PROT_READ | PROT_WRITE) && written.of_file && program.data[0] == 'd' && program.data[1] == 't');
+        CHECK(written.rights == (PROT_READ | PROT_WRITE) && written.of_file && program.data[0] == 'd' &&
+                program.data[1] == 't');
         CHECK(rest.rights == PROT_READ && *program.rest == 't');
         munmap(program.header, program_bytes());
 }
@@ -241,7 +248,8 @@ static void what_a_library_writes_to_is_one_mapping(void)
         CHECK(shared_settle(NULL, 0, &err) == 0);
         struct mapping own = mapping_of(data);
         CHECK(is_in_file(data) && own.rights == (PROT_READ | PROT_WRITE));
-        CHECK(mapping_of(relocated).range.start == own.range.start && mapping_of(zeros + sizeof zeros - 1).range.start == own.range.start);
+        CHECK(mapping_of(relocated).range.start == own.range.start &&
+                mapping_of(zeros + sizeof zeros - 1).range.start == own.range.start);
         CHECK(child(writes_over, zeros) == 0);
         CHECK(strcmp(data, "d") == 0 && zeros[4] == 0 && zeros[5] == 'z' && strcmp(relocated[0], "relocated") == 0);
         CHECK(writes_over(zeros));   /* so does who settled */
@@ -255,8 +263,9 @@ static bool has_huge_pages_of_files(void)
         char *room = maps_memory(2 * HUGE_PAGE), *place = room + (HUGE_PAGE - (uintptr_t)room % HUGE_PAGE) % HUGE_PAGE;
         int fd = memfd_create("test", MFD_CLOEXEC);
         static char block[HUGE_PAGE];
-        bool has = fd >= 0 && io_write_all(fd, block, sizeof block) == 0 && mmap(place, HUGE_PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == place &&
-                   madvise(place, HUGE_PAGE, 25 /* MADV_COLLAPSE */) == 0;
+        bool has = fd >= 0 && io_write_all(fd, block, sizeof block) == 0 &&
+                mmap(place, HUGE_PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == place &&
+                madvise(place, HUGE_PAGE, 25 /* MADV_COLLAPSE */) == 0;
         close(fd);
         munmap(room, 2 * HUGE_PAGE);
         return has;
@@ -274,7 +283,8 @@ static bool writes_to_its_own_text(char *text)
 static const char *path_of(const struct mapping *one)
 {
         static char path[100];
-        snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, one->range.start, one->range.start + one->range.len);
+        snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, one->range.start,
+                one->range.start + one->range.len);
         return path;
 }
 
@@ -325,7 +335,8 @@ static void files_have_no_room_that_a_run_could_fill(void)
                         }
                 }
                 seen++;
-                CHECK((uint64_t)about.st_size == end && (uint64_t)about.st_blocks * 512 + first >= end && (about.st_mode & 0777) == 0);
+                CHECK((uint64_t)about.st_size == end && (uint64_t)about.st_blocks * 512 + first >= end &&
+                        (about.st_mode & 0777) == 0);
         }
         CHECK(seen > 3);
         for (size_t i = 0; i < ARRAY_LEN(programs); i++)
@@ -340,9 +351,11 @@ static void text_that_is_not_used_is_forgotten(void)
         char *text = program.text;
         struct range range = { (uintptr_t)text, HUGE_PAGE };
         int table = maps_table(&err);
-        CHECK(table >= 0 && maps_entries(table, &range, 0, entries, &err) == (ssize_t)(HUGE_PAGE / page) && entries[7] & PAGE_PRESENT);
+        CHECK(table >= 0 && maps_entries(table, &range, 0, entries, &err) == (ssize_t)(HUGE_PAGE / page) &&
+                entries[7] & PAGE_PRESENT);
         CHECK(shared_forget_text(&err) == 0);
-        CHECK(maps_entries(table, &range, 0, entries, &err) == (ssize_t)(HUGE_PAGE / page) && !(entries[7] & PAGE_PRESENT));
+        CHECK(maps_entries(table, &range, 0, entries, &err) == (ssize_t)(HUGE_PAGE / page) &&
+                !(entries[7] & PAGE_PRESENT));
         CHECK(is_all(text, 't', page));
         close(table);
         munmap(program.header, program_bytes());

@@ -114,7 +114,10 @@ static void text_is_looked_at_in_the_child(void)
         munmap(bytes, 40 * page);
 }
 
-/* Memory that is in a file, as shared.h lays it out: 40 pages, of which the third has been looked at and the last written to. */
+/*
+ * Memory that is in a file, as shared.h lays it out: 40 pages, of which the third has been looked at and the last
+ * written to.
+ */
 static char *memory(void)
 {
         int fd = memfd_create("test", MFD_CLOEXEC);
@@ -192,9 +195,10 @@ static void a_range_that_cannot_be_written_to_harms_nobody(void)
         if (madvise(NULL, 0, MADV_POPULATE_WRITE) < 0)
                 SKIP("MADV_POPULATE_WRITE is there from Linux 5.14 on");
         char *bytes = three_pages();
-        struct told ranges[] = { { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
-                                 { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
-                                 { (uintptr_t)bytes, page }, { 0 } };
+        struct told ranges[] = { { (uintptr_t)bytes, page }, { (uintptr_t)bytes + page, page },
+                { (uintptr_t)bytes + 2 * page, page }, { 0 }, { (uintptr_t)bytes, page },
+                { (uintptr_t)bytes + page, page }, { (uintptr_t)bytes + 2 * page, page }, { 0 },
+                { (uintptr_t)bytes, page }, { 0 } };
         CHECK(populated(ranges, sizeof ranges) == 0);
         munmap(bytes + 2 * page, page);
         CHECK(populated(ranges, sizeof ranges) == 0);

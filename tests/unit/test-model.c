@@ -245,7 +245,8 @@ static void nesting_ends_at_a_depth_that_nobody_needs(void)
 
 static void numbers_beyond_64_bits_are_refused(void)
 {
-        CHECK(refused(&object_limits, "{\"wall_ms\": 99999999999999999999999}", "/wall_ms", "wall_ms is 99999999999999999999999; "));
+        CHECK(refused(&object_limits, "{\"wall_ms\": 99999999999999999999999}", "/wall_ms",
+                "wall_ms is 99999999999999999999999; "));
         CHECK(refused(&object_limits, "{\"wall_ms\": -99999999999999999999999}", "/wall_ms", "not negative"));
         CHECK(refused(&object_run_request, "{\"name\": 99999999999999999999999}", "/name", "a string"));
         CHECK(refused(&object_limits, "{\"wall_ms\": 9223372036854775807}", "/wall_ms", "are allowed"));
@@ -378,7 +379,8 @@ static bool is_written_alike(const struct object *object, const void *from)
         buf_init(&text, MIB);
         buf_init(&tree, MIB);
         json_t *json = model_encode(object, from);
-        bool alike = model_encode_text(object, from, &text) && model_dump(json, false, &tree) && strcmp(text.bytes, tree.bytes) == 0;
+        bool alike = model_encode_text(object, from, &text) && model_dump(json, false, &tree) &&
+                strcmp(text.bytes, tree.bytes) == 0;
         if (!alike)
                 printf("# %s is\n# %s, and its tree\n# %s\n", object->name, text.bytes, tree.bytes);
         json_decref(json);
@@ -403,8 +405,9 @@ static void a_text_is_what_its_tree_would_be(void)
 
 static void numbers_of_every_size_are_written_as_in_a_tree(void)
 {
-        static const double numbers[] = { 0, 0.0004, 0.0005, 0.001, 0.01, 0.1, 0.25, 1, 1.5, 9.9995, 10, 100.01, 1234.56789, 99999.999, 1e6, 123456789.125, 999999999.9994,
-                                          1e9, 1234567890.123, 1e11, 999999999999.0, 1e12, 1e300, -1, -1e300, 1e-7, 4e-6, 99e-6, 100e-6, 0.000123, 0.123456, 1.000001 };
+        static const double numbers[] = { 0, 0.0004, 0.0005, 0.001, 0.01, 0.1, 0.25, 1, 1.5, 9.9995, 10, 100.01,
+                1234.56789, 99999.999, 1e6, 123456789.125, 999999999.9994, 1e9, 1234567890.123, 1e11, 999999999999.0,
+                1e12, 1e300, -1, -1e300, 1e-7, 4e-6, 99e-6, 100e-6, 0.000123, 0.123456, 1.000001 };
         static const int64_t integers[] = { 0, 1, -1, 9, 10, 4294967296, INT64_MAX, INT64_MIN };
         for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
                 struct usage usage = { 0 };
@@ -425,7 +428,8 @@ static void numbers_of_every_size_are_written_as_in_a_tree(void)
 static void texts_of_any_bytes_are_written_as_in_a_tree(void)
 {
         struct run_result result = { 0 };
-        struct pair labels[] = { { (char[]){ "twice" }, (char[]){ "1" } }, { (char[]){ "bad\xff" }, (char[]){ "2" } }, { (char[]){ "twice" }, (char[]){ "3\xff" } } };
+        struct pair labels[] = { { (char[]){ "twice" }, (char[]){ "1" } }, { (char[]){ "bad\xff" }, (char[]){ "2" } },
+                { (char[]){ "twice" }, (char[]){ "3\xff" } } };
         struct pair data[] = { { (char[]){ "a\"b\\" }, (char[]){ "\x01\x7f/" } } };
         struct value *value = &result.result;
         char noise[512];
@@ -433,7 +437,8 @@ static void texts_of_any_bytes_are_written_as_in_a_tree(void)
                 noise[i] = (char)i;
         SET(&result, run_result, stdout, ((struct bytes){ noise, sizeof noise }));
         SET(&result, run_result, stderr, ((struct bytes){ noise, 128 }));
-        SET(&result, run_result, id, (char[]){ "tab\there, \"quotes\", \\, gr\xc3\xbc\xc3\x9f, \xed\xa0\x80 and \xff" });
+        SET(&result, run_result, id,
+                (char[]){ "tab\there, \"quotes\", \\, gr\xc3\xbc\xc3\x9f, \xed\xa0\x80 and \xff" });
         SET(&result, run_result, labels, labels);
         result.labels_n = ARRAY_LEN(labels);
         SET(value, value, value, (char[]){ "{\"a\": [1.0, 0.1234567890123456, 1e100, null, \"\\u0000\"], \"b\": {}}" });

@@ -49,7 +49,8 @@ static bool gives(const char *body, const char *wanted)
 static void parts_come_out_however_they_are_cut(void)
 {
         CHECK(gives("--B\r\n" HEAD("a") "1\r\n--B\r\n" HEAD("b") "\r\n--B--\r\n", "a=1|b=|."));
-        CHECK(gives("preamble\r\n--B \t\r\n" HEAD("a") "\r\n--\r\n-\r\n--\r\r\n--B--epilogue", "a=\r\n--\r\n-\r\n--\r|."));
+        CHECK(gives("preamble\r\n--B \t\r\n" HEAD("a") "\r\n--\r\n-\r\n--\r\r\n--B--epilogue",
+                "a=\r\n--\r\n-\r\n--\r|."));
         CHECK(gives("--B\r\n\r\nplain\r\n--B\r\nX: y\r\n\r\n\r\n--B--", "?=plain|?=|."));
         CHECK(gives("--B--", "."));
         CHECK(gives("--B\r\n" HEAD("a") "half", "a="));
@@ -58,7 +59,8 @@ static void parts_come_out_however_they_are_cut(void)
 static void names_are_read_as_they_are_sent(void)
 {
         CHECK(gives("--B\r\n" HEAD("a \\\"b\\\" \\\\ c") "\r\n--B--", "a \"b\" \\ c=|."));
-        CHECK(gives("--B\r\ncontent-disposition: form-data; x=\"filename=no; \"; FILENAME=token; y\r\n\r\n\r\n--B--", "token=|."));
+        CHECK(gives("--B\r\ncontent-disposition: form-data; x=\"filename=no; \"; FILENAME=token; y\r\n\r\n\r\n--B--",
+                "token=|."));
         CHECK(gives("--B\r\nContent-Disposition: form-data; filename=\"open\r\n\r\n\r\n--B--", "?=|."));
         CHECK(gives("--B\r\nContent-Disposition: form-data\r\n\r\n\r\n--B--", "?=|."));
         CHECK(gives("--B\r\n" HEAD("C:\\x") "\r\n--B--", "C:\\x=|."));
@@ -76,13 +78,15 @@ static void what_is_no_form_is_refused(void)
         CHECK(strcmp(got, "!") == 0);
         read_form("--B\r\nX\0\r\n\r\n", 12, 12, got, sizeof got);
         CHECK(strcmp(got, "!") == 0);
-        static const char *const types[] = { NULL, "", "text/plain", "multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"x",
-                                             "multipart/form-dataX; boundary=x", "multipart/mixed; boundary=x" };
+        static const char *const types[] = { NULL, "", "text/plain", "multipart/form-data",
+                "multipart/form-data; boundary=", "multipart/form-data; boundary=\"x",
+                "multipart/form-dataX; boundary=x", "multipart/mixed; boundary=x" };
         for (size_t i = 0; i < ARRAY_LEN(types); i++) {
                 CHECK(multipart_init(&form, types[i], &err) == -CSN_E_INPUT);
                 multipart_done(&form);
         }
-        CHECK(multipart_init(&form, "Multipart/Form-Data ; a=b; Boundary=\"x y\"", &err) == 0 && strcmp(form.delimiter, "\r\n--x y") == 0);
+        CHECK(multipart_init(&form, "Multipart/Form-Data ; a=b; Boundary=\"x y\"", &err) == 0 &&
+                strcmp(form.delimiter, "\r\n--x y") == 0);
         multipart_done(&form);
 }
 

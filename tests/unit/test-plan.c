@@ -8,14 +8,23 @@
 
 static struct wire_shape usual(void)
 {
-        return (struct wire_shape){ .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64, .disk_bytes = 100 * MIB, .disk_files = 4096,
-                                    .tmp_bytes = 64 * MIB, .label = "x" };
+        return (struct wire_shape){ .cpu_milli = 1000,
+                .memory_bytes = 512 * MIB,
+                .pids = 64,
+                .disk_bytes = 100 * MIB,
+                .disk_files = 4096,
+                .tmp_bytes = 64 * MIB,
+                .label = "x" };
 }
 
 static struct wire_limits fastpath_limits(void)
 {
-        return (struct wire_limits){ .wall_ms = 30000, .cpu_milli = 1000, .memory_bytes = 512 * MIB, .pids = 64, .open_files = 1024,
-                                     .background_ms = 100 };
+        return (struct wire_limits){ .wall_ms = 30000,
+                .cpu_milli = 1000,
+                .memory_bytes = 512 * MIB,
+                .pids = 64,
+                .open_files = 1024,
+                .background_ms = 100 };
 }
 
 static const struct abilities full = { .landlock_abi = 7, .cgroup = WIRE_CGROUP_V2, .controllers = WIRE_CTL_ALL };
@@ -50,9 +59,11 @@ static void nothing_is_reported_in_force_before_it_is(void)
         struct csn_error err;
         struct wire_shape start = usual();
         CHECK(plan_make(&start, &full, &plan, &err) == 0);
-        CHECK(!plan.boundary.seccomp && !plan.boundary.no_new_privs && !plan.boundary.landlock_abi && !plan.boundary.namespaces);
+        CHECK(!plan.boundary.seccomp && !plan.boundary.no_new_privs && !plan.boundary.landlock_abi &&
+                !plan.boundary.namespaces);
         CHECK(plan.boundary.capabilities != 0);
-        CHECK(!plan.boundary.cgroup && !plan.boundary.controllers && !plan.boundary.network && !plan.boundary.own_uid && !plan.boundary.rootless);
+        CHECK(!plan.boundary.cgroup && !plan.boundary.controllers && !plan.boundary.network && !plan.boundary.own_uid &&
+                !plan.boundary.rootless);
         CHECK(!plan.boundary.host_uid && !plan.boundary.ids);
 }
 
@@ -80,7 +91,8 @@ static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
         struct wire_shape start = usual();
         struct abilities host = full;
         start.flags = WIRE_ROOT | WIRE_PERSISTENT;
-        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "engine.uid_count to 4000"));
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED &&
+                strstr(err.text, "engine.uid_count to 4000"));
         host.id_blocks = 1;
         CHECK(plan_make(&start, &host, &plan, &err) == 0);
         CHECK(plan.usr == -1 && !plan.boundary.overlay && plan.boundary.ids == 0);   /* nothing was done yet */
@@ -90,10 +102,12 @@ static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
         host = full;
         host.id_blocks = 1;
         host.rootless = true;
-        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "start caissond as root"));
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED &&
+                strstr(err.text, "start caissond as root"));
         host.rootless = false;
         start.flags = WIRE_ROOT;
-        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_INPUT);   /* a run has no guest that would keep root and user apart */
+        CHECK(plan_make(&start, &host, &plan, &err) ==
+                -CSN_E_INPUT); /* a run has no guest that would keep root and user apart */
 }
 
 static void numbers_out_of_bounds_are_refused_by_name(void)
@@ -136,7 +150,8 @@ static void rlimits_stand_in_for_missing_controllers(void)
         struct wire_shape shape = usual();
         struct wire_limits limits = fastpath_limits();
         CHECK(plan_make(&shape, &full, &plan, &err) == 0 && plan_limit(&plan, &limits, &err) == 0);
-        CHECK(!plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 256 && rlimit_of(&plan, RLIMIT_DATA) == RLIM_INFINITY);
+        CHECK(!plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 256 &&
+                rlimit_of(&plan, RLIMIT_DATA) == RLIM_INFINITY);
         CHECK(rlimit_of(&plan, RLIMIT_AS) == 12345);   /* never: node reserves more than any limit */
         CHECK(plan_make(&shape, &poor, &plan, &err) == 0 && plan_limit(&plan, &limits, &err) == 0);
         CHECK(plan.degraded && rlimit_of(&plan, RLIMIT_NPROC) == 65 && rlimit_of(&plan, RLIMIT_DATA) == 512 * MIB);
@@ -144,7 +159,9 @@ static void rlimits_stand_in_for_missing_controllers(void)
 
 static void the_cpu_rlimit_is_behind_the_real_one(void)
 {
-        static const struct { uint64_t cpu_milli, cpu_ms, seconds; } rows[] = { { 1000, 0, 32 }, { 2000, 0, 62 }, { 2000, 1500, 3 } };
+        static const struct {
+                uint64_t cpu_milli, cpu_ms, seconds;
+        } rows[] = { { 1000, 0, 32 }, { 2000, 0, 62 }, { 2000, 1500, 3 } };
         struct plan plan;
         struct csn_error err;
         struct wire_shape shape = usual();
@@ -182,8 +199,8 @@ static void process_1_is_not_counted_against_the_program(void)
 
 static void host_folders_are_read_only_system_parts(void)
 {
-        static const char *const never[] = { "/", "/root", "/home", "/var", "/run", "/proc", "/sys", "/dev", "/etc", "/tmp",
-                                             "/etc/shadow", "/etc/machine-id", "/etc/ssh", "/etc/passwd" };
+        static const char *const never[] = { "/", "/root", "/home", "/var", "/run", "/proc", "/sys", "/dev", "/etc",
+                "/tmp", "/etc/shadow", "/etc/machine-id", "/etc/ssh", "/etc/passwd" };
         for (size_t i = 0; i < plan_binds_n; i++)
                 for (size_t k = 0; k < ARRAY_LEN(never); k++)
                         CHECK(strcmp(plan_binds[i].source, never[k]) != 0);

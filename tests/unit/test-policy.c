@@ -1,4 +1,7 @@
-/* policy: files that are wrong are refused with their place, points and thresholds, and a worker that hostile text cannot hurt. */
+/*
+ * policy: files that are wrong are refused with their place, points and thresholds, and a worker that hostile text
+ * cannot hurt.
+ */
 #include "policy/analyses.h"
 #include "policy/rules.h"
 
@@ -59,8 +62,8 @@ static int load_own(struct policies **ret, struct csn_error *err)
         return policies_load((const char *const[]){ folder() }, 1, ret, err);
 }
 
-static struct check_result look_for_doubt(const struct policies *policies, const char *policy, const char *code, struct arena *arena, int block_at,
-                                          bool *ret_doubtful)
+static struct check_result look_for_doubt(const struct policies *policies, const char *policy, const char *code,
+        struct arena *arena, int block_at, bool *ret_doubtful)
 {
         struct check_request request = { 0 };
         struct check_result result;
@@ -74,7 +77,8 @@ static struct check_result look_for_doubt(const struct policies *policies, const
         return result;
 }
 
-static struct check_result look(const struct policies *policies, const char *policy, const char *code, struct arena *arena, int block_at)
+static struct check_result look(const struct policies *policies, const char *policy, const char *code,
+        struct arena *arena, int block_at)
 {
         return look_for_doubt(policies, policy, code, arena, block_at, NULL);
 }
@@ -85,7 +89,8 @@ static struct check_result look(const struct policies *policies, const char *pol
 
 static void a_wrong_file_is_refused_with_its_line(void)
 {
-        static const struct { const char *yaml, *line, *part; } rows[] = {
+        static const struct { const char *yaml, *line, *part;
+        } rows[] = {
                 { "policy: own\ncolour: red\n", ":2:", "a policy has no \"colour\"" },
                 { "policy: other\n", ":1:", "has to be called own" },
                 { RULE("import: [os]\n    colour: red"), ":7:", "a rule has no \"colour\"" },
@@ -113,7 +118,8 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 { "rules:\n  - { id: a, message: m, import: [os] }\n", ":2:", "needs a severity" },
                 { "rules:\n  - { id: a, severity: HIGH, import: [os] }\n", ":2:", "needs a message" },
                 { "rules:\n  - { id: a, severity: HIGHER, message: m, import: [os] }\n", ":2:", "LOW, MEDIUM, HIGH" },
-                { RULE("import: [os]\n  - { id: a, severity: LOW, message: m, import: [os] }"), ":7:", "already, in line 3" },
+                { RULE("import: [os]\n  - { id: a, severity: LOW, message: m, import: [os] }"),
+                        ":7:", "already, in line 3" },
                 { "block_at: OFF\n", ":1:", "LOW, MEDIUM, HIGH or CRITICAL" },
                 { "block_score: x\n", ":1:", "has to be a number" },
                 { "description: [a]\n", ":1:", "has to be one text" },
@@ -138,7 +144,8 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 put("own", rows[i].yaml);
                 int rc = load_own(&policies, &err);
                 snprintf(place, sizeof place, "%s/own.yaml%s", folder(), rows[i].line);
-                bool good = rc == -CSN_E_CONFIG && err.code == CSN_E_CONFIG && strstr(err.text, place) && strstr(err.text, rows[i].part);
+                bool good = rc == -CSN_E_CONFIG && err.code == CSN_E_CONFIG && strstr(err.text, place) &&
+                        strstr(err.text, rows[i].part);
                 if (!good)
                         printf("# row %zu: %d \"%s\" has no \"%s\" and \"%s\"\n", i, rc, err.text, place, rows[i].part);
                 CHECK(good);
@@ -156,7 +163,8 @@ static void languages_of_a_policy_are_those_of_its_rules(void)
         const struct analysis *analysis;
         struct buf yaml;
         buf_init(&yaml, 1000);
-        buf_printf(&yaml, "policy: parent\nrules:\n  - { id: a, severity: HIGH, message: m, import: [os] }\nlanguages: [");
+        buf_printf(&yaml,
+                "policy: parent\nrules:\n  - { id: a, severity: HIGH, message: m, import: [os] }\nlanguages: [");
         for (size_t i = 0; (analysis = analysis_at(i)); i++)
                 buf_printf(&yaml, "%s%s", i ? ", " : "", analysis->language);
         buf_printf(&yaml, "]\n");
@@ -166,7 +174,8 @@ static void languages_of_a_policy_are_those_of_its_rules(void)
         CHECK(load_own(&policies, &err) == 0);
         const struct policy *own;
         CHECK(policies_find(policies, "own", &own, &err) == 0 && own->rules_n == 2);
-        CHECK(own->rules[0].languages && strcmp(own->rules[0].languages[0], analysis_at(0)->language) == 0 && !own->rules[1].languages);
+        CHECK(own->rules[0].languages && strcmp(own->rules[0].languages[0], analysis_at(0)->language) == 0 &&
+                !own->rules[1].languages);
         policies_free(policies);
         put("parent", NULL);
         put("own", NULL);
@@ -175,11 +184,13 @@ static void languages_of_a_policy_are_those_of_its_rules(void)
 /* Whoever raises a doubt pays for the interpreter. */
 static void ordinary_programs_raise_no_doubt(void)
 {
-        static const struct { const char *code; bool doubtful; } rows[] = {
+        static const struct { const char *code; bool doubtful;
+        } rows[] = {
                 { "from __future__ import annotations\nimport os\n", false },
                 { "r'a'\n# b\nfrom __future__ import (division, print_function as p)\n", false },
                 { "import os\nfrom __future__ import annotations\n", true },
-                { "async def f(a, b=1, *c, d, **e):\n    async with a as b:\n        return [await x async for x in y]\n", false },
+                { "async def f(a, b=1, *c, d, **e):\n    async with a as b:\n        return [await x async for x in y]\n",
+                        false },
                 { "async def f():\n    def g():\n        await x\n", true },
                 { "async def f():\n    lambda: await x\n", true },
                 { "n = 0\ndef f():\n    global n\n    n += 1\n", false },
@@ -274,17 +285,20 @@ static void an_extension_changes_nothing_in_what_it_extends(void)
         struct policies *policies;
         struct csn_error err;
         struct arena arena = { 0 };
-        put("base", "policy: base\nblock_at: HIGH\nrules:\n"
-                    "  - { id: a, severity: HIGH, score: 2, message: \"{name}\", reference: [\"os.*\"], except: [os.path] }\n"
-                    "  - { id: b, severity: LOW, score: 1, message: m, import: [json] }\n");
-        put("more", "policy: more\nextends: base\nallow: [json]\ndeny: [re]\nrules:\n  - { id: a, except: [os.getcwd] }\n");
+        put("base",
+                "policy: base\nblock_at: HIGH\nrules:\n"
+                "  - { id: a, severity: HIGH, score: 2, message: \"{name}\", reference: [\"os.*\"], except: [os.path] }\n"
+                "  - { id: b, severity: LOW, score: 1, message: m, import: [json] }\n");
+        put("more",
+                "policy: more\nextends: base\nallow: [json]\ndeny: [re]\nrules:\n  - { id: a, except: [os.getcwd] }\n");
         put("none", "policy: none\nextends: base\nrules:\n  - { id: a, severity: OFF }\n");
         CHECK(load_own(&policies, &err) == 0);
         static const char code[] = "import os, json, re\nos.getcwd()\n";
         struct check_result result = look(policies, "base", code, &arena, -1);
         CHECK(result.verdict == verdict_DENY && result.findings_n == 2 && result.score == 3);
         result = look(policies, "more", code, &arena, -1);
-        CHECK(result.verdict == verdict_DENY && result.findings_n == 1 && strcmp(result.findings[0].rule, "denied") == 0);
+        CHECK(result.verdict == verdict_DENY && result.findings_n == 1 &&
+                strcmp(result.findings[0].rule, "denied") == 0);
         result = look(policies, "none", code, &arena, -1);
         CHECK(result.verdict == verdict_ALLOW && result.findings_n == 1 && result.score == 1);
         policies_free(policies);
@@ -324,12 +338,14 @@ static void points_and_thresholds_decide(void)
         CHECK(result.verdict == verdict_DENY && result.score == 6);
         result = look(policies, "own", "import os\nos.system('ls')\n", &arena, -1);
         CHECK(result.verdict == verdict_DENY && strcmp(result.reason, "no: os.system") == 0);
-        CHECK(look(policies, "own", "import os\nos.system('ls')\n", &arena, severity_CRITICAL).verdict == verdict_ALLOW);
+        CHECK(look(policies, "own", "import os\nos.system('ls')\n", &arena, severity_CRITICAL).verdict ==
+                verdict_ALLOW);
         CHECK(look(policies, "own", "import os\nos.getcwd()\n", &arena, severity_LOW).verdict == verdict_DENY);
         result = look(policies, "own", "x = 1\n", &arena, -1);
         CHECK(result.verdict == verdict_ALLOW && result.findings_n == 0 && strcmp(result.reason, "fine") == 0);
         result = look(policies, "nope", "x = 1\n", &arena, -1);
-        CHECK(result.verdict == verdict_DENY && strcmp(result.error.field, "/policy") == 0 && strstr(result.reason, "own"));
+        CHECK(result.verdict == verdict_DENY && strcmp(result.error.field, "/policy") == 0 &&
+                strstr(result.reason, "own"));
         policies_free(policies);
         arena_done(&arena);
         put("own", NULL);
@@ -339,13 +355,12 @@ static void points_and_thresholds_decide(void)
 
 static void names_are_compared_in_normal_form(void)
 {
-        static const struct { const char *from, *to; } rows[] = {
-                { "eval", "eval" },
-                { "\xef\xbd\x85\xef\xbd\x96\xef\xbd\x81\xef\xbd\x8c", "eval" },                      /* full width */
-                { "\xf0\x9d\x93\xae\xf0\x9d\x93\xbf\xf0\x9d\x93\xaa\xf0\x9d\x93\xb5", "eval" },      /* script */
-                { "\xef\xac\x81le", "file" },                                                        /* a ligature */
-                { "e\xcc\x81", "\xc3\xa9" },
-                { "\xff\xfe", "\xff\xfe" },                                                          /* no UTF-8 stays */
+        static const struct { const char *from, *to;
+        } rows[] = {
+                { "eval", "eval" }, { "\xef\xbd\x85\xef\xbd\x96\xef\xbd\x81\xef\xbd\x8c", "eval" }, /* full width */
+                { "\xf0\x9d\x93\xae\xf0\x9d\x93\xbf\xf0\x9d\x93\xaa\xf0\x9d\x93\xb5", "eval" },     /* script */
+                { "\xef\xac\x81le", "file" },                                                       /* a ligature */
+                { "e\xcc\x81", "\xc3\xa9" }, { "\xff\xfe", "\xff\xfe" },                            /* no UTF-8 stays */
         };
         struct arena arena = { 0 };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -363,7 +378,8 @@ static void code_points_become_utf8(void)
 {
         struct buf buf;
         buf_init(&buf, KIB);
-        CHECK(unicode_put(&buf, 'a') && unicode_put(&buf, 0xe9) && unicode_put(&buf, 0x20ac) && unicode_put(&buf, 0x1f600));
+        CHECK(unicode_put(&buf, 'a') && unicode_put(&buf, 0xe9) && unicode_put(&buf, 0x20ac) &&
+                unicode_put(&buf, 0x1f600));
         CHECK(buf.len == 10 && memcmp(buf.bytes, "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10) == 0);
         CHECK(!unicode_put(&buf, 0x110000) && buf.len == 10);
         buf_done(&buf);
@@ -390,7 +406,9 @@ static void open_worker_with(int (*start)(int sock, pid_t *ret_pid, struct csn_e
         struct csn_error err;
         snprintf(worker, sizeof worker, "%s", built("caisson-policy"));
         snprintf(policies, sizeof policies, "%s", built("src/policy/policies"));
-        const struct checker_paths paths = { .worker = worker, .folders = { policies }, .start = start, .wall_ms = wall_ms };
+        const struct checker_paths paths = {
+                .worker = worker, .folders = { policies }, .start = start, .wall_ms = wall_ms
+        };
         CHECK(loop_new(&loop, &err) == 0);
         checker_open(loop, &paths, &checker);
 }
@@ -445,7 +463,8 @@ static bool is_answered(const char *code, bool allowed)
         answers = 0;
         ask(&check, code, strlen(code));
         step_until(1, PATIENCE_MS);
-        bool good = answers == 1 && (check.result.verdict == verdict_ALLOW) == allowed && !HAS(&check.result, check_result, error);
+        bool good = answers == 1 && (check.result.verdict == verdict_ALLOW) == allowed &&
+                !HAS(&check.result, check_result, error);
         if (!good)
                 printf("# %s: %zu answers, %s\n", code, answers, answers ? check.result.reason : "");
         checker_cancel(checker, &check);
@@ -510,7 +529,8 @@ static void survives(const char *what, char *text, size_t len)
         ask(&check, text, len);
         step_until(1, 2 * CHECK_WALL_MS);
         uint64_t took = now_ms() - begin;
-        printf("# %-28s %7zu bytes %5llu ms: %s\n", what, len, (unsigned long long)took, answers ? check.result.reason : "no answer");
+        printf("# %-28s %7zu bytes %5llu ms: %s\n", what, len, (unsigned long long)took,
+                answers ? check.result.reason : "no answer");
         CHECK(answers == 1);
         CHECK(answers == 1 && check.result.reason);
         checker_cancel(checker, &check);
@@ -675,7 +695,10 @@ static void a_worker_that_was_killed_is_replaced(void)
         kill(pid, SIGKILL);
         CHECK(is_answered("x = 1\n", true) && is_answered("eval('1')\n", false));
         CHECK(worker_pid() != pid);
-        /* At work, stopped first so that it cannot be faster than we are: it has answered before, so a new one is asked. */
+        /*
+         * At work, stopped first so that it cannot be faster than we are: it has answered before, so a new one is
+         * asked.
+         */
         struct check check;
         struct csn_error err;
         pid = worker_pid();

@@ -1,6 +1,6 @@
 /*
- * pool: launches take what is ready, pools fill when no run is ready to start, and zygotes come and go.  The backend is a table
- * in this file that records its requests; time is the event loop's.
+ * pool: launches take what is ready, pools fill when no run is ready to start, and zygotes come and go.  The backend is
+ * a table in this file that records its requests; time is the event loop's.
  */
 #include "engine/instance/pool_private.h"
 
@@ -21,8 +21,8 @@ struct backend_link {
 
 static struct backend_link fake;
 
-static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events, struct backend_link **ret,
-                     struct csn_error *err)
+static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
+        struct backend_link **ret, struct csn_error *err)
 {
         (void)loop, (void)err;
         fake.events = events;
@@ -31,7 +31,8 @@ static int fake_open(struct loop *loop, const struct backend_options *options, c
         return 0;
 }
 
-static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape, struct csn_error *err)
+static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
+        struct csn_error *err)
 {
         (void)id, (void)shape;
         if (link->refuses)
@@ -49,14 +50,16 @@ static int fake_join(struct backend_link *link, uint32_t id, uint32_t zygote, st
         return 0;
 }
 
-static int fake_worker(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+static int fake_worker(struct backend_link *link, uint32_t id, const struct wire_program *program,
+        struct csn_error *err)
 {
         (void)id, (void)program, (void)err;
         link->workers++;
         return 0;
 }
 
-static int fake_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program, struct csn_error *err)
+static int fake_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program,
+        struct csn_error *err)
 {
         (void)program, (void)err;
         link->zygotes++;
@@ -75,8 +78,14 @@ static void fake_close(struct backend_link *link)
         (void)link;
 }
 
-static const struct backend backend = { .name = "fake", .open = fake_open, .prepare = fake_prepare, .join = fake_join, .worker = fake_worker,
-                                        .zygote = fake_zygote, .kill = fake_kill, .close = fake_close };
+static const struct backend backend = { .name = "fake",
+        .open = fake_open,
+        .prepare = fake_prepare,
+        .join = fake_join,
+        .worker = fake_worker,
+        .zygote = fake_zygote,
+        .kill = fake_kill,
+        .close = fake_close };
 
 /* ---- the owner of the pools ---- */
 
@@ -125,7 +134,8 @@ static void begin(struct owner *owner)
 {
         struct csn_error err;
         fake = (struct backend_link){ 0 };
-        *owner = (struct owner){ .instances = { .settings = &settings, .events = &events, .owner = owner, .places = 40 } };
+        *owner = (struct owner){ .instances = {
+                                         .settings = &settings, .events = &events, .owner = owner, .places = 40 } };
         CHECK(loop_new(&owner->instances.loop, &err) == 0);
         owner->pools = pools_open(&owner->instances, &backend, NULL, false, &pools_user, owner);
 }
@@ -296,7 +306,8 @@ static void without_pools_nothing_is_ready(void)
         struct csn_error err;
         struct launch launch;
         prepare(&launch, "python");
-        CHECK(!pools_take_bare(NULL, &launch) && pools_find_zygote(NULL, image_SYSTEM) == 0 && pools_zygote_state(NULL, &err) == 0);
+        CHECK(!pools_take_bare(NULL, &launch) && pools_find_zygote(NULL, image_SYSTEM) == 0 &&
+                pools_zygote_state(NULL, &err) == 0);
         json_t *status = pools_status(NULL), *zygotes = pools_zygotes(NULL);
         CHECK(json_array_size(status) == 0 && json_array_size(zygotes) == 0);
         json_decref(status);

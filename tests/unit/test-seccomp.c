@@ -82,10 +82,12 @@ static void every_number_ends_as_the_table_says(void)
         CHECK(wrong == 0);
 }
 
-static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 16, 21, 22, 23, 24, 26, 27, 28, 36, 38, 47, 55, 59, 0x5401, 0x5421, 0x8913, 0x8914,
-                                      0x10000000, 0x7e020000, 0x100000000 | PR_CAPBSET_DROP, 0x100008914, UINT64_MAX };
+static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 16, 21, 22, 23, 24, 26, 27, 28, 36, 38, 47, 55, 59, 0x5401,
+        0x5421, 0x8913, 0x8914, 0x10000000, 0x7e020000, 0x100000000 | PR_CAPBSET_DROP, 0x100008914, UINT64_MAX };
 
-/* All filters of a process: the kernel takes the answer that allows least, and of equal ones the newest (seccomp(2)). */
+/*
+ * All filters of a process: the kernel takes the answer that allows least, and of equal ones the newest (seccomp(2)).
+ */
 static uint32_t run_kinds(const enum seccomp_kind *newest_first, size_t n, const struct seccomp_data *data)
 {
         uint32_t least = ALLOW;
@@ -99,12 +101,15 @@ static uint32_t run_kinds(const enum seccomp_kind *newest_first, size_t n, const
 
 static void the_last_filter_makes_the_table_of_those_below(void)
 {
-        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_OUTER_INIT }, confined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
+        static const enum seccomp_kind child[] = { SECCOMP_LAST, SECCOMP_OUTER_INIT },
+                                       confined[] = { SECCOMP_LAST, SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
                         for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
-                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                struct seccomp_data data = {
+                                        .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 }
+                                };
                                 wrong += run_kinds(child, ARRAY_LEN(child), &data) != run(&data);
                                 wrong += run_kinds(confined, ARRAY_LEN(confined), &data) != run(&data);
                         }
@@ -119,12 +124,15 @@ static void a_zygote_may_enter_a_sandbox_with_its_memory_and_nothing_more(void)
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
                         for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
-                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                struct seccomp_data data = {
+                                        .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 }
+                                };
                                 if (nr != SYS_setns && nr != SYS_prctl && nr != SYS_process_madvise)
                                         wrong += run_kinds(zygote, ARRAY_LEN(zygote), &data) != run(&data);
                         }
         CHECK(wrong == 0);
-        struct seccomp_data drop = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAPBSET_DROP } }, enter = { .nr = SYS_setns, .arch = ARCH };
+        struct seccomp_data drop = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAPBSET_DROP } },
+                            enter = { .nr = SYS_setns, .arch = ARCH };
         CHECK(run_kinds(zygote, ARRAY_LEN(zygote), &drop) == ALLOW);
         CHECK(run_kinds(zygote, ARRAY_LEN(zygote), &enter) == ALLOW);
         /* Of others' memory only with CAP_SYS_NICE, which it does not have. */
@@ -150,8 +158,8 @@ static void x32_numbers_do_not_exist(void)
 
 static void clone_makes_threads_but_no_namespace(void)
 {
-        static const uint64_t kinds[] = { CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
-                                          CLONE_NEWCGROUP };
+        static const uint64_t kinds[] = { CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC,
+                CLONE_NEWUTS, CLONE_NEWCGROUP };
         CHECK(call(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD, 0, 0) == ALLOW);
         CHECK(call(SYS_clone, 17, 0, 0) == ALLOW);
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -163,15 +171,30 @@ static void clone_makes_threads_but_no_namespace(void)
 
 static void only_plain_sockets_exist_whatever_the_high_bits_say(void)
 {
-        static const struct { uint64_t family, type, protocol; bool allowed; } rows[] = {
-                { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, true }, { AF_UNIX, SOCK_SEQPACKET, 0, true },
-                { AF_UNIX, SOCK_RAW, 0, false }, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 6, true },
-                { AF_INET, SOCK_DGRAM, 17, true }, { AF_INET, SOCK_STREAM, 0, true }, { AF_INET6, SOCK_DGRAM, 0, true },
-                { AF_INET, SOCK_RAW, 1, false }, { AF_INET, SOCK_DGRAM, 1, false }, { AF_INET, SOCK_STREAM, 262, false },
-                { AF_INET, SOCK_SEQPACKET, 132, false }, { AF_NETLINK, SOCK_RAW, 0, true }, { AF_NETLINK, SOCK_RAW, 15, false },
-                { AF_NETLINK, SOCK_DGRAM, 9, false }, { AF_VSOCK, SOCK_STREAM, 0, false }, { AF_PACKET, SOCK_RAW, 0, false },
-                { 38, SOCK_SEQPACKET, 0, false }, { 15, SOCK_RAW, 2, false }, { 44, SOCK_RAW, 0, false },
-                { AF_BLUETOOTH, SOCK_RAW, 0, false }, { 0, SOCK_STREAM, 0, false }, { 4294967295ULL, SOCK_STREAM, 0, false },
+        static const struct { uint64_t family, type, protocol; bool allowed;
+        } rows[] = {
+                { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, true },
+                { AF_UNIX, SOCK_SEQPACKET, 0, true },
+                { AF_UNIX, SOCK_RAW, 0, false },
+                { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 6, true },
+                { AF_INET, SOCK_DGRAM, 17, true },
+                { AF_INET, SOCK_STREAM, 0, true },
+                { AF_INET6, SOCK_DGRAM, 0, true },
+                { AF_INET, SOCK_RAW, 1, false },
+                { AF_INET, SOCK_DGRAM, 1, false },
+                { AF_INET, SOCK_STREAM, 262, false },
+                { AF_INET, SOCK_SEQPACKET, 132, false },
+                { AF_NETLINK, SOCK_RAW, 0, true },
+                { AF_NETLINK, SOCK_RAW, 15, false },
+                { AF_NETLINK, SOCK_DGRAM, 9, false },
+                { AF_VSOCK, SOCK_STREAM, 0, false },
+                { AF_PACKET, SOCK_RAW, 0, false },
+                { 38, SOCK_SEQPACKET, 0, false },
+                { 15, SOCK_RAW, 2, false },
+                { 44, SOCK_RAW, 0, false },
+                { AF_BLUETOOTH, SOCK_RAW, 0, false },
+                { 0, SOCK_STREAM, 0, false },
+                { 4294967295ULL, SOCK_STREAM, 0, false },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 uint32_t want = rows[i].allowed ? ALLOW : ERRNO(EAFNOSUPPORT);
@@ -185,7 +208,8 @@ static void terminals_cannot_be_fed(void)
 {
         CHECK(call(SYS_ioctl, 0, TCGETS, 0) == ALLOW);
         CHECK(call(SYS_ioctl, 0, FIONREAD, 0) == ALLOW);
-        static const uint64_t bad[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, 0x40049409 /* FICLONE */, 0x40086602 /* SETFLAGS */ };
+        static const uint64_t bad[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, 0x40049409 /* FICLONE */,
+                0x40086602 /* SETFLAGS */ };
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
                 CHECK(call(SYS_ioctl, 0, bad[i], 0) == ERRNO(ENOTTY));
                 CHECK(call(SYS_ioctl, 0, bad[i] | HIGH, 0) == ERRNO(ENOTTY));
@@ -210,22 +234,28 @@ static void root_inside_is_filtered_as_others_are(void)
         for (long nr = -1; nr < 4096; nr++)
                 for (size_t a = 0; a < ARRAY_LEN(arguments); a++)
                         for (size_t b = 0; b < ARRAY_LEN(arguments); b++) {
-                                struct seccomp_data data = { .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 } };
+                                struct seccomp_data data = {
+                                        .nr = (int)nr, .arch = ARCH, .args = { arguments[a], arguments[b], 1 }
+                                };
                                 uint32_t got = run_kinds(root, ARRAY_LEN(root), &data), option = (uint32_t)arguments[a];
-                                if (nr == SYS_prctl && (option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS || option == PR_GET_SECUREBITS ||
-                                                        option == PR_SET_KEEPCAPS))
+                                if (nr == SYS_prctl &&
+                                        (option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS ||
+                                                option == PR_GET_SECUREBITS || option == PR_SET_KEEPCAPS))
                                         wrong += got != ALLOW || run(&data) == ALLOW;
                                 else
                                         wrong += got != run(&data);
                         }
         CHECK(wrong == 0);
-        struct seccomp_data ambient = { .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE } };
+        struct seccomp_data ambient = {
+                .nr = SYS_prctl, .arch = ARCH, .args = { PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE }
+        };
         CHECK(run_kinds(root, ARRAY_LEN(root), &ambient) == ERRNO(EINVAL));
 }
 
 static void a_process_1_that_only_reaps_has_next_to_nothing(void)
 {
-        static const long calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall };
+        static const long calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
+                SYS_restart_syscall };
         unsigned wrong = 0;
         for (long nr = -1; nr < 4096; nr++) {
                 struct seccomp_data data = { .nr = (int)nr, .arch = ARCH };
@@ -256,8 +286,8 @@ static void devices_and_listeners_cannot_be_made(void)
 
 static void dangerous_calls_are_refused(void)
 {
-        static const long calls[] = { SYS_mount, SYS_umount2, SYS_unshare, SYS_setns, SYS_pivot_root, SYS_chroot, SYS_ptrace,
-                SYS_bpf, SYS_keyctl, SYS_add_key, SYS_io_uring_setup, SYS_userfaultfd, SYS_perf_event_open,
+        static const long calls[] = { SYS_mount, SYS_umount2, SYS_unshare, SYS_setns, SYS_pivot_root, SYS_chroot,
+                SYS_ptrace, SYS_bpf, SYS_keyctl, SYS_add_key, SYS_io_uring_setup, SYS_userfaultfd, SYS_perf_event_open,
                 SYS_process_vm_readv, SYS_open_by_handle_at, SYS_kexec_load, SYS_init_module, SYS_reboot, SYS_fsopen,
                 SYS_move_mount, SYS_open_tree, SYS_mount_setattr, SYS_pidfd_getfd, SYS_memfd_secret, SYS_clone3,
                 SYS_fanotify_init, SYS_syslog, SYS_settimeofday, SYS_sethostname, SYS_swapon, SYS_acct };

@@ -214,7 +214,8 @@ static void every_setting_comes_from_its_variable_and_then_from_a_flag(void)
 
 static void variables_of_other_systems_keep_their_meaning(void)
 {
-        static const struct { const char *variable, *text, *key, *value; } rows[] = {
+        static const struct { const char *variable, *text, *key, *value;
+        } rows[] = {
                 { "CODE_EXECUTION_TIMEOUT", "45", "limits.wall_ms", "45s" },
                 { "CODE_EXECUTION_MEMORY_MB", "256", "limits.memory_bytes", "256MiB" },
                 { "CODE_EXECUTION_CPU_CORES", "2.0", "limits.cpu_milli", "2000m" },
@@ -227,7 +228,8 @@ static void variables_of_other_systems_keep_their_meaning(void)
                 { "CODE_EXECUTOR_CPU_LIMIT", "0.5", "limits.cpu_milli", "500m" },
                 { "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "1Gi", "limits.disk_bytes", "1GiB" },
                 { "CODE_EXECUTOR_VERBOSE", "True", "engine.log_level", "debug" },
-                { "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318", "engine.otlp_endpoint", "http://127.0.0.1:4318" },
+                { "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318", "engine.otlp_endpoint",
+                        "http://127.0.0.1:4318" },
                 { "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "4318", "engine.otlp_traces_endpoint", "4318" },
                 { "OTEL_EXPORTER_OTLP_HEADERS", "a=1,b=2", "engine.otlp_headers", "a=1,b=2" },
                 { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=1", "engine.otlp_headers", "a=1" },
@@ -270,8 +272,10 @@ static void variables_of_opentelemetry_are_as_its_specification_has_them(void)
         token[sizeof token - 1] = 0;
         snprintf(entry, sizeof entry, "OTEL_EXPORTER_OTLP_HEADERS=a=%s", token);
         CHECK(load("", ENV(entry), NULL, &settings, &err) == 0);
-        CHECK(shows(&settings, "engine.otlp_headers", strchr(entry, '=') + 1, "environment OTEL_EXPORTER_OTLP_HEADERS"));
-        CHECK(settings_is_secret(find(&settings, "engine.otlp_headers")) && !settings_is_secret(find(&settings, "engine.otlp_endpoint")));
+        CHECK(shows(&settings, "engine.otlp_headers", strchr(entry, '=') + 1,
+                "environment OTEL_EXPORTER_OTLP_HEADERS"));
+        CHECK(settings_is_secret(find(&settings, "engine.otlp_headers")) &&
+                !settings_is_secret(find(&settings, "engine.otlp_endpoint")));
         settings_done(&settings);
         char *both[] = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS=b=2", "OTEL_EXPORTER_OTLP_HEADERS=a=1", NULL };
         CHECK(load("", both, NULL, &settings, &err) == 0);
@@ -279,7 +283,8 @@ static void variables_of_opentelemetry_are_as_its_specification_has_them(void)
         settings_done(&settings);
         char *empty[] = { "OTEL_SDK_DISABLED=", "OTEL_SERVICE_NAME=", NULL };
         CHECK(load("", empty, NULL, &settings, &err) == 0);
-        CHECK(shows(&settings, "engine.otlp_disabled", "false", "default") && shows(&settings, "engine.otlp_service", "caisson", "default"));
+        CHECK(shows(&settings, "engine.otlp_disabled", "false", "default") &&
+                shows(&settings, "engine.otlp_service", "caisson", "default"));
         settings_done(&settings);
 }
 

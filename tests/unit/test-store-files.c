@@ -28,13 +28,16 @@ static int entries(const char *folder)
 
 static struct store_file plan(const char *name)
 {
-        return (struct store_file){ .name = arena_text(&arena, "%s", name), .mime = arena_text(&arena, "text/plain"), .run = arena_text(&arena, "%s", ""),
-                                    .user = arena_text(&arena, "%s", ""), .expires_ms = time_now_ms() + DAY_MS };
+        return (struct store_file){ .name = arena_text(&arena, "%s", name),
+                .mime = arena_text(&arena, "text/plain"),
+                .run = arena_text(&arena, "%s", ""),
+                .user = arena_text(&arena, "%s", ""),
+                .expires_ms = time_now_ms() + DAY_MS };
 }
 
 /* 0, or what adding said. */
-static int add(struct store *store, const char *tenant, const struct store_room *room, const char *name, size_t size, struct store_file *ret,
-               struct csn_error *err)
+static int add(struct store *store, const char *tenant, const struct store_room *room, const char *name, size_t size,
+        struct store_file *ret, struct csn_error *err)
 {
         static char bytes[100000];
         struct incoming *incoming = NULL;
@@ -88,12 +91,14 @@ static void a_file_is_its_bytes_and_a_row(void)
         CHECK(add(store, "t", &no_limit, "a b.txt", 3, &file, &err) == 0);
         CHECK(strncmp(file.id, "file_", 5) == 0 && strlen(file.id) == 37 && file.size == 3);
         CHECK(strcmp(file.sha256, "9834876dcfb05cb167a5c24953eba58c4ac89b1adf57f28f2f9d09af107ee8f0") == 0);
-        CHECK(files_find(store, file.id, "t", &arena, &got, &there, &err) == 0 && there && strcmp(got.name, "a b.txt") == 0 && got.size == 3);
+        CHECK(files_find(store, file.id, "t", &arena, &got, &there, &err) == 0 && there &&
+                strcmp(got.name, "a b.txt") == 0 && got.size == 3);
         const char *content = arena_text(&arena, "%s/%s", folder_of(path), file.id);
         CHECK(stat(content, &st) == 0 && (st.st_mode & 0777) == 0600 && st.st_size == 3);
         CHECK(stat(folder_of(path), &st) == 0 && (st.st_mode & 0777) == 0700 && entries(folder_of(path)) == 1);
         CHECK(strcmp(sql(path, "SELECT sum(length(sql)) > 0 FROM sqlite_schema WHERE name = 'files'"), "1") == 0);
-        CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && there && access(content, F_OK) < 0 && !is_there(store, file.id, "t"));
+        CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && there && access(content, F_OK) < 0 &&
+                !is_there(store, file.id, "t"));
         CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && !there);
         store_close(store);
 }
@@ -106,10 +111,13 @@ static void only_its_tenant_has_it(void)
         size_t n;
         bool there;
         const char *id = added(store, "t", "x", 10);
-        CHECK(is_there(store, id, "t") && !is_there(store, id, "u") && !is_there(store, id, "") && !is_there(store, "file_0", "t"));
+        CHECK(is_there(store, id, "t") && !is_there(store, id, "u") && !is_there(store, id, "") &&
+                !is_there(store, "file_0", "t"));
         CHECK(files_forget(store, id, "u", &there, &err) == 0 && !there && is_there(store, id, "t"));
-        CHECK(files_of(store, &(struct files_filter){ .tenant = "u", .n = 10 }, &arena, &list, &n, &err) == 0 && n == 0);
-        CHECK(files_of(store, &(struct files_filter){ .tenant = "u", .before = id, .n = 10 }, &arena, &list, &n, &err) == -CSN_E_INPUT);
+        CHECK(files_of(store, &(struct files_filter){ .tenant = "u", .n = 10 }, &arena, &list, &n, &err) == 0 &&
+                n == 0);
+        CHECK(files_of(store, &(struct files_filter){ .tenant = "u", .before = id, .n = 10 }, &arena, &list, &n,
+                      &err) == -CSN_E_INPUT);
         store_close(store);
 }
 
@@ -121,14 +129,17 @@ static void names_are_bytes(void)
         char longest[256];
         bool there;
         memset(longest, 'n', 255), longest[255] = 0;
-        const char *const good[] = { "[Video] Template (1) \xc3\xa9.pptx", "a\nb", "\"'\\", "\xff\xfe", "-rf", "...", " ", longest };
+        const char *const good[] = { "[Video] Template (1) \xc3\xa9.pptx", "a\nb", "\"'\\", "\xff\xfe", "-rf", "...",
+                " ", longest };
         for (size_t i = 0; i < ARRAY_LEN(good); i++) {
                 CHECK(add(store, "t", &no_limit, good[i], 1, &file, &err) == 0);
-                CHECK(files_find(store, file.id, "t", &arena, &got, &there, &err) == 0 && there && strcmp(got.name, good[i]) == 0);
+                CHECK(files_find(store, file.id, "t", &arena, &got, &there, &err) == 0 && there &&
+                        strcmp(got.name, good[i]) == 0);
         }
         const char *const bad[] = { "", ".", "..", "a/b", "/", arena_text(&arena, "%sn", longest) };
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-                CHECK(add(store, "t", &no_limit, bad[i], 1, &file, &err) == -CSN_E_INPUT && strcmp(err.field, "name") == 0);
+                CHECK(add(store, "t", &no_limit, bad[i], 1, &file, &err) == -CSN_E_INPUT &&
+                        strcmp(err.field, "name") == 0);
         CHECK(files_check_name("a\0b", 3, &err) == -CSN_E_INPUT);
         store_close(store);
 }
@@ -144,7 +155,9 @@ static void lists_are_newest_first_and_go_on(void)
                 ids[i] = added(store, i == 2 ? "u" : "t", "x", 1);
         CHECK(files_of(store, &(struct files_filter){ .tenant = "t", .n = 2 }, &arena, &list, &n, &err) == 0 && n == 2);
         CHECK(strcmp(list[0].id, ids[4]) == 0 && strcmp(list[1].id, ids[3]) == 0);
-        CHECK(files_of(store, &(struct files_filter){ .tenant = "t", .before = ids[3], .n = 9 }, &arena, &list, &n, &err) == 0 && n == 2);
+        CHECK(files_of(store, &(struct files_filter){ .tenant = "t", .before = ids[3], .n = 9 }, &arena, &list, &n,
+                      &err) == 0 &&
+                n == 2);
         CHECK(strcmp(list[0].id, ids[1]) == 0 && strcmp(list[1].id, ids[0]) == 0);
         store_close(store);
 }
@@ -158,7 +171,8 @@ static void what_expired_is_not_there_and_goes(void)
         const char *old = added(store, "t", "old", 100), *new = added(store, "t", "new", 100);
         sql(path, arena_text(&arena, "UPDATE files SET expires_ms = 1 WHERE id = '%s'", old));
         CHECK(!is_there(store, old, "t") && is_there(store, new, "t") && entries(folder_of(path)) == 2);
-        CHECK(files_clean(store, &more, &err) == 0 && !more && entries(folder_of(path)) == 1 && is_there(store, new, "t"));
+        CHECK(files_clean(store, &more, &err) == 0 && !more && entries(folder_of(path)) == 1 &&
+                is_there(store, new, "t"));
         CHECK(kept(store, "t") == 100 + STORE_ENTRY_BYTES);
         store_close(store);
 }
@@ -169,7 +183,8 @@ static void content_that_is_gone_takes_its_row_along(void)
         struct store *store = open_store(path);
         const char *id = added(store, "t", "x", 100);
         CHECK(unlink(arena_text(&arena, "%s/%s", folder_of(path), id)) == 0);
-        CHECK(!is_there(store, id, "t") && strcmp(sql(path, "SELECT count(*) FROM files"), "0") == 0 && kept(store, "t") == 0);
+        CHECK(!is_there(store, id, "t") && strcmp(sql(path, "SELECT count(*) FROM files"), "0") == 0 &&
+                kept(store, "t") == 0);
         id = added(store, "t", "x", 100);
         CHECK(truncate(arena_text(&arena, "%s/%s", folder_of(path), id), 50) == 0);
         CHECK(!is_there(store, id, "t") && entries(folder_of(path)) == 0 && kept(store, "t") == 0);
@@ -190,8 +205,8 @@ static void files_count_with_records(void)
         CHECK(add(store, "t", &room, "x", 1000, &file, &err) == 0 && kept(store, "t") == 7 + 1000 + STORE_ENTRY_BYTES);
         CHECK(store_room_left(store, "t", &room, &left, &err) == 0 && left == 2000 - 7 - 1000 - STORE_ENTRY_BYTES);
         struct store_file second;
-        CHECK(add(store, "t", &room, "y", 0, &second, &err) == -CSN_E_BUSY && err.sys == EDQUOT && strstr(err.text, "2000") && strstr(err.text, "1519") &&
-              strstr(err.text, "512"));
+        CHECK(add(store, "t", &room, "y", 0, &second, &err) == -CSN_E_BUSY && err.sys == EDQUOT &&
+                strstr(err.text, "2000") && strstr(err.text, "1519") && strstr(err.text, "512"));
         CHECK(add(store, "u", &room, "y", 0, &second, &err) == 0);   /* another has room */
         CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && kept(store, "t") == 7);
         CHECK(add(store, "t", &room, "x", 1000, &file, &err) == 0);
@@ -204,9 +219,11 @@ static void one_file_and_all_tenants_have_limits_too(void)
         struct store *store = open_store(path);
         struct csn_error err;
         struct store_file file;
-        CHECK(add(store, "t", &(struct store_room){ .file_max = 1000 }, "x", 1001, &file, &err) == -CSN_E_INPUT && err.sys == EFBIG && strstr(err.text, "1000"));
+        CHECK(add(store, "t", &(struct store_room){ .file_max = 1000 }, "x", 1001, &file, &err) == -CSN_E_INPUT &&
+                err.sys == EFBIG && strstr(err.text, "1000"));
         CHECK(add(store, "t", &(struct store_room){ .file_max = 1000 }, "x", 1000, &file, &err) == 0);
-        CHECK(add(store, "u", &(struct store_room){ .all_max = 3000 }, "x", 1000, &file, &err) == -CSN_E_BUSY && err.sys == ENOSPC && strstr(err.text, "3000"));
+        CHECK(add(store, "u", &(struct store_room){ .all_max = 3000 }, "x", 1000, &file, &err) == -CSN_E_BUSY &&
+                err.sys == ENOSPC && strstr(err.text, "3000"));
         CHECK(entries(folder_of(path)) == 1);
         store_close(store);
 }
@@ -220,8 +237,10 @@ static void what_comes_in_at_the_same_time_counts(void)
         struct incoming *first = NULL, *second = NULL;
         char *bytes = mem_alloc(2 * MIB);
         struct store_file file = plan("x");
-        CHECK(incoming_open(store, "t", &room, &first, &err) == 0 && incoming_open(store, "t", &room, &second, &err) == 0);
-        CHECK(incoming_add(first, bytes, 2 * MIB, &err) == 0 && incoming_add(second, bytes, 2 * MIB, &err) == -CSN_E_BUSY && err.sys == EDQUOT);
+        CHECK(incoming_open(store, "t", &room, &first, &err) == 0 &&
+                incoming_open(store, "t", &room, &second, &err) == 0);
+        CHECK(incoming_add(first, bytes, 2 * MIB, &err) == 0 &&
+                incoming_add(second, bytes, 2 * MIB, &err) == -CSN_E_BUSY && err.sys == EDQUOT);
         incoming_close(second);
         CHECK(files_add(first, &file, &err) == 0 && file.size == 2 * MIB);
         incoming_close(first);
@@ -239,8 +258,10 @@ static void an_upload_that_did_not_end_leaves_nothing(void)
         struct csn_error err;
         struct incoming *incoming = NULL;
         size_t gone = 0;
-        CHECK(incoming_open(store, "t", &no_limit, &incoming, &err) == 0 && incoming_add(incoming, "abc", 3, &err) == 0);
-        CHECK(entries(folder_of(path)) == 1 && files_sweep(store, &gone, &err) == 0 && gone == 0 && entries(folder_of(path)) == 1);
+        CHECK(incoming_open(store, "t", &no_limit, &incoming, &err) == 0 &&
+                incoming_add(incoming, "abc", 3, &err) == 0);
+        CHECK(entries(folder_of(path)) == 1 && files_sweep(store, &gone, &err) == 0 && gone == 0 &&
+                entries(folder_of(path)) == 1);
         struct store *other = open_store(path);
         CHECK(files_sweep(other, &gone, &err) == 0 && gone == 0);   /* whose it is lives */
         store_close(other);
@@ -257,7 +278,8 @@ static void sweeping_takes_what_nobody_knows_and_nothing_else(void)
         size_t gone = 0;
         const char *id = added(store, "t", "x", 10), *folder = folder_of(path);
         auto_fd dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const char *const left[] = { "file_0123456789abcdef0123456789abcdef", "new.1234.5678" }, *const stays[] = { "notes.txt", "file_short" };
+        const char *const left[] = { "file_0123456789abcdef0123456789abcdef", "new.1234.5678" },
+                          *const stays[] = { "notes.txt", "file_short" };
         for (size_t i = 0; i < 2; i++) {
                 close(openat(dir, left[i], O_CREAT | O_WRONLY, 0600));
                 close(openat(dir, stays[i], O_CREAT | O_WRONLY, 0600));
@@ -338,7 +360,8 @@ static void a_file_of_version_2_keeps_what_it_has(void)
         store_close(store);
         sql(path, "DROP TABLE files; DROP TABLE workspaces; PRAGMA user_version = 2");
         store = open_store(path);
-        CHECK(strcmp(sql(path, "PRAGMA user_version"), "3") == 0 && keys_find(store, text, &arena, &got, &err) == 0 && kept(store, "t") == 2);
+        CHECK(strcmp(sql(path, "PRAGMA user_version"), "3") == 0 && keys_find(store, text, &arena, &got, &err) == 0 &&
+                kept(store, "t") == 2);
         CHECK(strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "r") == 0);
         added(store, "t", "x", 10);
         CHECK(kept(store, "t") == 2 + 10 + STORE_ENTRY_BYTES);
@@ -349,7 +372,8 @@ static void a_file_of_version_2_keeps_what_it_has(void)
 
 static void no_two_workspaces_have_one_id(void)
 {
-        static const char *const parts[] = { "", ".", "..", "a", "b", "ab", "a/b", "a_b", "/", "a/", "/b", "\x01", "A", " " };
+        static const char *const parts[] = { "", ".", "..", "a", "b", "ab", "a/b", "a_b", "/", "a/", "/b", "\x01", "A",
+                " " };
         enum { N = ARRAY_LEN(parts) };
         char (*ids)[WORKSPACE_ID_MAX] = mem_alloc((size_t)N * N * N * WORKSPACE_ID_MAX);
         size_t n = 0, same = 0;
@@ -379,15 +403,22 @@ static void workspaces_count_and_are_their_tenants(void)
         size_t n;
         bool there;
         workspaces_id("t", "u", "w", id);
-        CHECK(workspaces_use(store, "t", "u", "w", &err) == 0 && workspaces_use(store, "t", "u", "w", &err) == 0 && kept(store, "t") == STORE_ENTRY_BYTES);
+        CHECK(workspaces_use(store, "t", "u", "w", &err) == 0 && workspaces_use(store, "t", "u", "w", &err) == 0 &&
+                kept(store, "t") == STORE_ENTRY_BYTES);
         CHECK(workspaces_old(store, INT64_MIN, &arena, &list, &n, &err) == 0 && n == 1 && strcmp(list[0].id, id) == 0);
         CHECK(workspaces_note(store, id, 5000, &err) == 0 && kept(store, "t") == 5000);
         CHECK(workspaces_old(store, INT64_MIN, &arena, &list, &n, &err) == 0 && n == 0);
         CHECK(workspaces_use(store, "t", "", "w", &err) == 0 && workspaces_use(store, "v", "u", "w", &err) == 0);
-        CHECK(workspaces_of(store, &(struct workspaces_filter){ .tenant = "t", .below_ms = INT64_MAX, .n = 9 }, &arena, &list, &n, &err) == 0 && n == 2);
-        CHECK(workspaces_of(store, &(struct workspaces_filter){ .tenant = "t", .user = "", .below_ms = INT64_MAX, .n = 9 }, &arena, &list, &n, &err) == 0 && n == 1 && list[0].user[0] == 0);
+        CHECK(workspaces_of(store, &(struct workspaces_filter){ .tenant = "t", .below_ms = INT64_MAX, .n = 9 }, &arena,
+                      &list, &n, &err) == 0 &&
+                n == 2);
+        CHECK(workspaces_of(store,
+                      &(struct workspaces_filter){ .tenant = "t", .user = "", .below_ms = INT64_MAX, .n = 9 }, &arena,
+                      &list, &n, &err) == 0 &&
+                n == 1 && list[0].user[0] == 0);
         CHECK(workspaces_find(store, id, "v", &arena, &one, &there, &err) == 0 && !there);
-        CHECK(workspaces_find(store, id, "t", &arena, &one, &there, &err) == 0 && there && one.bytes == 5000 && strcmp(one.user, "u") == 0);
+        CHECK(workspaces_find(store, id, "t", &arena, &one, &there, &err) == 0 && there && one.bytes == 5000 &&
+                strcmp(one.user, "u") == 0);
         sql(path, arena_text(&arena, "UPDATE workspaces SET used_ms = 5 WHERE id = '%s'", id));
         CHECK(workspaces_old(store, 6, &arena, &list, &n, &err) == 0 && n == 1 && strcmp(list[0].id, id) == 0);
         CHECK(workspaces_forget(store, id, &err) == 0 && kept(store, "t") == STORE_ENTRY_BYTES);

@@ -26,7 +26,8 @@ static void several_processes_make_one_store(void)
                 }
                 for (size_t i = 0; i < ARRAY_LEN(pids); i++)
                         waitpid(pids[i], NULL, 0);
-                CHECK(strcmp(sql(path, "SELECT count(*) FROM runs"), "4") == 0 && strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0);
+                CHECK(strcmp(sql(path, "SELECT count(*) FROM runs"), "4") == 0 &&
+                        strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0);
         }
 }
 
@@ -65,8 +66,10 @@ static void a_daemon_writes_while_the_command_line_adds_keys(void)
                 store_close(store);
         }
         CHECK(write(end[1], "x", 1) == 1);
-        CHECK(read(numbers[0], &written, sizeof written) == (ssize_t)sizeof written && written > 0 && waitpid(daemon, NULL, 0) == daemon);
-        CHECK(atoi(sql(path, "SELECT count(*) FROM runs")) == written && atoi(sql(path, "SELECT count(*) FROM keys")) == made);
+        CHECK(read(numbers[0], &written, sizeof written) == (ssize_t)sizeof written && written > 0 &&
+                waitpid(daemon, NULL, 0) == daemon);
+        CHECK(atoi(sql(path, "SELECT count(*) FROM runs")) == written &&
+                atoi(sql(path, "SELECT count(*) FROM keys")) == made);
         printf("# %d runs and %d keys at the same time\n", written, made);
         close(numbers[0]), close(numbers[1]), close(end[0]), close(end[1]);
 }
@@ -95,7 +98,8 @@ __attribute__((noreturn)) static void add_until_killed(const char *path, int rou
                 tell(fd, 'c', id);
                 tell(fd, 'k', add_key(store, "t", text).id);
                 const struct idempotency one = a_name(id, 'a');
-                CHECK(take(store, &one, NULL) == IDEMPOTENCY_NEW && idempotency_answer(store, &one, 201, "x", 1, &err) == 0);
+                CHECK(take(store, &one, NULL) == IDEMPOTENCY_NEW &&
+                        idempotency_answer(store, &one, 201, "x", 1, &err) == 0);
                 tell(fd, 'i', id);
         }
 }
@@ -121,8 +125,11 @@ static void kill_it_after(pid_t child, int fd, uint64_t us, struct buf *told)
 /* Lines of which there is no row. */
 static int missing(const char *path, const struct buf *told)
 {
-        static const struct { char what; const char *sql; } rooms[] = {
-                { 'r', "SELECT 1 FROM runs WHERE id = ?1" }, { 'c', "SELECT 1 FROM records WHERE id = ?1" }, { 'k', "SELECT 1 FROM keys WHERE id = ?1" },
+        static const struct { char what; const char *sql;
+        } rooms[] = {
+                { 'r', "SELECT 1 FROM runs WHERE id = ?1" },
+                { 'c', "SELECT 1 FROM records WHERE id = ?1" },
+                { 'k', "SELECT 1 FROM keys WHERE id = ?1" },
                 { 'i', "SELECT 1 FROM idempotency WHERE name = ?1 AND answer IS NOT NULL" },
         };
         sqlite3 *db;
@@ -188,7 +195,8 @@ static bool on_disk_of(const char *size, void (*test)(const char *path))
                 test(path);
                 _exit(0);
         }
-        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+                (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
         return WEXITSTATUS(status) == 0;
 }
 
@@ -226,7 +234,8 @@ static void open_it_read_only(const char *path)
         char *folder = arena_text(&arena, "%.*s", (int)(strrchr(path, '/') - path), path);
         CHECK(mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
         CHECK(refusal(path, &err) == -CSN_E_SYSTEM && strstr(err.text, path));
-        CHECK(refusal(arena_text(&arena, "%s2", path), &err) == -CSN_E_SYSTEM && strstr(err.text, "Read-only file system"));
+        CHECK(refusal(arena_text(&arena, "%s2", path), &err) == -CSN_E_SYSTEM &&
+                strstr(err.text, "Read-only file system"));
 }
 
 /* To the last byte. */
@@ -255,8 +264,10 @@ static void full(struct store *store)
         int http;
         CHECK(store_has_room(store, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
         CHECK(runs_keep(store, "kept", "t", "x", 1, 1, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
-        CHECK(idempotency_take(store, &name, &arena, &found, &http, &answer, &len, &err) == -CSN_E_BUSY && err.sys == ENOSPC);
-        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == -CSN_E_BUSY && err.sys == ENOSPC && !strchr(err.text, '/'));
+        CHECK(idempotency_take(store, &name, &arena, &found, &http, &answer, &len, &err) == -CSN_E_BUSY &&
+                err.sys == ENOSPC);
+        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == -CSN_E_BUSY &&
+                err.sys == ENOSPC && !strchr(err.text, '/'));
 }
 
 static void remove_and_audit(const char *path)
@@ -264,12 +275,15 @@ static void remove_and_audit(const char *path)
         enum { RUNS = 300, RESERVE = 3 * MIB };
         struct store *store = open_store(path);
         struct csn_error err = { 0 };
-        struct store_file file = { .name = arena_text(&arena, "f"), .mime = arena_text(&arena, "text/plain"), .run = arena_text(&arena, "%s", ""),
-                                   .user = arena_text(&arena, "%s", "") };
+        struct store_file file = { .name = arena_text(&arena, "f"),
+                .mime = arena_text(&arena, "text/plain"),
+                .run = arena_text(&arena, "%s", ""),
+                .user = arena_text(&arena, "%s", "") };
         struct incoming *incoming = NULL;
         bool there = false, more;
         CHECK(store_set_reserve(store, RESERVE, &err) == 0);
-        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == 0 && incoming_add(incoming, "x", 1, &err) == 0);
+        CHECK(incoming_open(store, "t", &(struct store_room){ 0 }, &incoming, &err) == 0 &&
+                incoming_add(incoming, "x", 1, &err) == 0);
         CHECK(files_add(incoming, &file, &err) == 0 && runs_keep(store, "record", "t", "x", 1, 0, &err) == 0);
         incoming_close(incoming);
         fill(beside(path, "filler"));
@@ -279,7 +293,8 @@ static void remove_and_audit(const char *path)
         }
         CHECK(atoi(sql(path, "SELECT count(*) FROM runs")) == RUNS);
         full(store);
-        CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && there && runs_forget(store, "record", "t", &there, &err) == 0 && there);
+        CHECK(files_forget(store, file.id, "t", &there, &err) == 0 && there &&
+                runs_forget(store, "record", "t", &there, &err) == 0 && there);
         /* Other programs take all that the reserve gives: the rows wait in the journal. */
         struct store_run last = a_run(arena_text(&arena, "last"), "t");
         CHECK(runs_begin(store, &last, NULL, true, &err) == 0);
@@ -293,8 +308,10 @@ static void remove_and_audit(const char *path)
                         CHECK(err.sys == ENOSPC && runs_can_begin(store, &err) == -CSN_E_BUSY);
         }
         CHECK(runs_add(store, &last, &err) == 0);
-        CHECK(unlink(beside(path, "filler")) == 0 && store_clean(store, 0, &more, &err) == 0 && store_has_room(store, &err) == 0);
-        CHECK(strcmp(sql(path, "SELECT count(*) FROM runs WHERE id = 'last'"), "1") == 0 && runs_can_begin(store, &err) == 0);
+        CHECK(unlink(beside(path, "filler")) == 0 && store_clean(store, 0, &more, &err) == 0 &&
+                store_has_room(store, &err) == 0);
+        CHECK(strcmp(sql(path, "SELECT count(*) FROM runs WHERE id = 'last'"), "1") == 0 &&
+                runs_can_begin(store, &err) == 0);
         store_close(store);
         CHECK(strcmp(sql(path, "PRAGMA integrity_check"), "ok") == 0);
 }
@@ -314,7 +331,8 @@ static void open_full(const char *path)
         store_close(store);
         fill(beside(path, "filler"));
         store = open_store(path);
-        CHECK(store_set_reserve(store, 3 * MIB, &err) == -CSN_E_BUSY && runs_begin(store, &run, NULL, true, &err) == 0 && runs_add(store, &run, &err) == 0);
+        CHECK(store_set_reserve(store, 3 * MIB, &err) == -CSN_E_BUSY &&
+                runs_begin(store, &run, NULL, true, &err) == 0 && runs_add(store, &run, &err) == 0);
         full(store);
         store_close(store);
 }
@@ -381,7 +399,8 @@ static void what_went_on_when_a_daemon_was_killed_is_known(void)
         CHECK(runs_recover(store, note_left, NULL, &n, &err) == 0 && n == 2 && seen_n == 2);
         CHECK(strcmp(seen[0].id, "goes_on") == 0 && left_of[0].kept && !left_of[0].ended && !left_of[0].name.name[0]);
         CHECK(strcmp(seen[0].task_id, "task \xe2\x82\xac") == 0);
-        CHECK(strcmp(seen[1].id, "named") == 0 && !left_of[1].kept && strcmp(left_of[1].name.name, "n") == 0 && left_of[1].name.expires_ms == 99);
+        CHECK(strcmp(seen[1].id, "named") == 0 && !left_of[1].kept && strcmp(left_of[1].name.name, "n") == 0 &&
+                left_of[1].name.expires_ms == 99);
         CHECK(left_of[1].name.sha256[63] == 'a' && left_of[1].name.owner != 0);
         CHECK(runs_recover(store, note_left, NULL, &n, &err) == 0 && n == 0);   /* once */
         store_close(store);
@@ -441,7 +460,8 @@ static void it_costs(void)
         for (int i = 0; i < ROUNDS; i++)
                 CHECK(keys_find(store, text, &arena, &got, &err) == 0);
         uint64_t found = clock_us();
-        printf("# %.1f us for each runs_add, %.1f us for each keys_find\n", (double)(added - start) / ROUNDS, (double)(found - added) / ROUNDS);
+        printf("# %.1f us for each runs_add, %.1f us for each keys_find\n", (double)(added - start) / ROUNDS,
+                (double)(found - added) / ROUNDS);
         store_close(store);
 }
 

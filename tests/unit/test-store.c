@@ -40,13 +40,16 @@ static void a_new_store_is_for_its_owner_alone(void)
         struct csn_error err;
         CHECK(mode_of(path) == 0600 && mode_of(secret_of(path)) == 0600);
         add_run(store, "r", "t");
-        CHECK(mode_of(arena_text(&arena, "%s-wal", path)) == 0600 && mode_of(arena_text(&arena, "%s-shm", path)) == 0600);
+        CHECK(mode_of(arena_text(&arena, "%s-wal", path)) == 0600 &&
+                mode_of(arena_text(&arena, "%s-shm", path)) == 0600);
         CHECK(store_sync(store, &err) == 0);
         store_close(store);
         store_close(NULL);
         umask(mask);
-        CHECK(strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0 && strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0);
-        CHECK(strcmp(sql(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"), "0") == 0);
+        CHECK(strcmp(sql(path, "PRAGMA journal_mode"), "wal") == 0 &&
+                strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0);
+        CHECK(strcmp(sql(path, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'"),
+                      "0") == 0);
 }
 
 static void the_secret_is_made_once(void)
@@ -70,7 +73,8 @@ static void a_store_without_its_secret_is_refused(void)
         put(secret_of(path), "short", 5);
         CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, "store.secret") && strstr(err.text, path));
         unlink(secret_of(path));
-        CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, "store.secret is missing") && strstr(err.text, path));
+        CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, "store.secret is missing") &&
+                strstr(err.text, path));
         CHECK(access(secret_of(path), F_OK) < 0);
         put(secret_of(path), "01234567890123456789012345678901", 32);
         store_close(open_store(path));
@@ -90,7 +94,8 @@ static void what_is_no_store_is_refused_and_left_alone(void)
         unlink(path);
         sql(path, "PRAGMA application_id = 7");
         CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, "another program"));
-        CHECK(strcmp(sql(path, "SELECT count(*) FROM sqlite_schema"), "0") == 0 && strcmp(sql(path, "PRAGMA journal_mode"), "delete") == 0);
+        CHECK(strcmp(sql(path, "SELECT count(*) FROM sqlite_schema"), "0") == 0 &&
+                strcmp(sql(path, "PRAGMA journal_mode"), "delete") == 0);
         CHECK(access(secret_of(path), F_OK) < 0);
 }
 
@@ -100,7 +105,8 @@ static void a_newer_store_is_refused(void)
         struct csn_error err;
         store_close(open_store(path));
         sql(path, "PRAGMA user_version = 1000");
-        CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, path) && strstr(err.text, "newer Caisson (version 1000"));
+        CHECK(refusal(path, &err) == -CSN_E_CONFIG && strstr(err.text, path) &&
+                strstr(err.text, "newer Caisson (version 1000"));
         CHECK(strcmp(sql(path, "PRAGMA user_version"), "1000") == 0);
 }
 
@@ -111,7 +117,8 @@ static void a_file_of_version_0_is_brought_up(void)
         struct store *store = open_store(path);
         add_run(store, "r", "t");
         store_close(store);
-        CHECK(strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0 && strcmp(sql(path, "PRAGMA application_id"), "1667328371") == 0);
+        CHECK(strcmp(sql(path, "PRAGMA user_version"), NEWEST) == 0 &&
+                strcmp(sql(path, "PRAGMA application_id"), "1667328371") == 0);
 }
 
 static void a_file_of_version_1_is_brought_up_with_its_rows(void)
@@ -137,7 +144,8 @@ static void a_path_that_cannot_be_is_named(void)
 {
         struct csn_error err;
         const char *path = new_path();
-        CHECK(refusal("/nonexistent/a/caisson.db", &err) == -CSN_E_SYSTEM && strstr(err.text, "/nonexistent/a/caisson.db") && err.sys == ENOENT);
+        CHECK(refusal("/nonexistent/a/caisson.db", &err) == -CSN_E_SYSTEM &&
+                strstr(err.text, "/nonexistent/a/caisson.db") && err.sys == ENOENT);
         CHECK(mkdir(path, 0700) == 0);
         CHECK(refusal(path, &err) == -CSN_E_SYSTEM && strstr(err.text, path));
         CHECK(store_open("/nonexistent/a", &(struct store *){ NULL }, NULL) == -CSN_E_SYSTEM);
@@ -155,7 +163,9 @@ static void damage_is_an_error(void)
         char page[4096];
         memset(page, 0xa5, sizeof page);
         /* Not the first pages: they say what tables there are, and without them it could not be opened. */
-        CHECK(pwrite(fd, page, sizeof page, (atoi(sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'")) - 1) * 4096L) == (ssize_t)sizeof page);
+        CHECK(pwrite(fd, page, sizeof page,
+                      (atoi(sql(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'")) - 1) * 4096L) ==
+                (ssize_t)sizeof page);
         struct store *store = open_store(path);
         CHECK(keys_list(store, &own, &keys, &n, &err) == -CSN_E_SYSTEM && strstr(err.text, "list keys"));
         CHECK(!strchr(err.text, '/'));   /* a client may read it */
@@ -176,11 +186,13 @@ static void a_key_is_found_with_all_that_it_has(void)
         key.expires_ms = time_now_ms() + DAY_MS;
         key.running_max = 4, key.queued_max = 5, key.cpu_ms_per_day = 6, key.stored_bytes = 7;
         CHECK(keys_add(store, &key, text, &err) == 0);
-        CHECK(strlen(text) == 64 && strncmp(text, "csn_", 4) == 0 && strncmp(text + 4, key.id, 16) == 0 && text[20] == '_');
+        CHECK(strlen(text) == 64 && strncmp(text, "csn_", 4) == 0 && strncmp(text + 4, key.id, 16) == 0 &&
+                text[20] == '_');
         CHECK(strspn(text + 21, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == 43);
         CHECK(keys_find(store, text, &arena, &got, &err) == 0);
         CHECK(strcmp(got.id, key.id) == 0 && strcmp(got.name, "a key of acme") == 0 && strcmp(got.tenant, "acme") == 0);
-        CHECK(got.scopes == (SCOPE_RUN | SCOPE_READ) && got.created_ms == key.created_ms && got.expires_ms == key.expires_ms);
+        CHECK(got.scopes == (SCOPE_RUN | SCOPE_READ) && got.created_ms == key.created_ms &&
+                got.expires_ms == key.expires_ms);
         CHECK(got.running_max == 4 && got.queued_max == 5 && got.cpu_ms_per_day == 6 && got.stored_bytes == 7);
         add_key(store, "other", text);
         CHECK(keys_list(store, &arena, &list, &n, &err) == 0 && n == 2);
@@ -193,7 +205,8 @@ static void keys_that_are_not_valid_all_look_the_same(void)
         struct store *store = open_store(new_path());
         struct csn_error err;
         struct store_key got;
-        char good[KEY_TEXT_MAX], old[KEY_TEXT_MAX], revoked[KEY_TEXT_MAX], wrong[KEY_TEXT_MAX], longer[KEY_TEXT_MAX + 2], much[5000];
+        char good[KEY_TEXT_MAX], old[KEY_TEXT_MAX], revoked[KEY_TEXT_MAX], wrong[KEY_TEXT_MAX],
+                longer[KEY_TEXT_MAX + 2], much[5000];
         add_key(store, "t", good);
         struct store_key key = a_key("t");
         key.expires_ms = time_now_ms() - 1;
@@ -205,8 +218,8 @@ static void keys_that_are_not_valid_all_look_the_same(void)
         snprintf(longer, sizeof longer, "%sa", good);
         memset(much, 'a', sizeof much - 1);
         much[sizeof much - 1] = 0;
-        const char *const texts[] = { wrong, old, revoked, longer, much, "", "csn_", "csn_aaaaaaaaaaaaaaaa_x", "Bearer", "csn_' OR 1=1 --",
-                                      "csn_aaaaaaaaaaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
+        const char *const texts[] = { wrong, old, revoked, longer, much, "", "csn_", "csn_aaaaaaaaaaaaaaaa_x", "Bearer",
+                "csn_' OR 1=1 --", "csn_aaaaaaaaaaaaaaaa_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
         char first[sizeof err.text] = "";
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 CHECK(keys_find(store, texts[i], &arena, &got, &err) == -CSN_E_DENIED);
@@ -230,7 +243,8 @@ static void a_key_of_one_store_is_nothing_in_another(void)
         store_close(open_store(copy));
         sql(path, arena_text(&arena, "ATTACH '%s' AS copy; INSERT INTO copy.keys SELECT * FROM main.keys", copy));
         store = open_store(copy);
-        CHECK(strcmp(sql(copy, "SELECT count(*) FROM keys"), "1") == 0 && keys_find(store, text, &arena, &got, &err) == -CSN_E_DENIED);
+        CHECK(strcmp(sql(copy, "SELECT count(*) FROM keys"), "1") == 0 &&
+                keys_find(store, text, &arena, &got, &err) == -CSN_E_DENIED);
         store_close(store);
 }
 
@@ -254,7 +268,8 @@ static void a_use_is_noted_once_a_minute(void)
         struct store_key got;
         char text[KEY_TEXT_MAX];
         add_key(store, "t", text);
-        sql(path, "CREATE TABLE uses (a); CREATE TRIGGER u AFTER UPDATE ON keys BEGIN INSERT INTO uses VALUES (1); END");
+        sql(path,
+                "CREATE TABLE uses (a); CREATE TRIGGER u AFTER UPDATE ON keys BEGIN INSERT INTO uses VALUES (1); END");
         for (int i = 0; i < 5; i++)
                 CHECK(keys_find(store, text, &arena, &got, &err) == 0 && time_now_ms() - got.used_ms < 10000);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM uses"), "1") == 0);
@@ -263,7 +278,8 @@ static void a_use_is_noted_once_a_minute(void)
                 CHECK(keys_find(store, text, &arena, &got, &err) == 0 && time_now_ms() - got.used_ms < 10000);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM uses"), "1") == 0);
         /* That it cannot be noted refuses nobody. */
-        sql(path, "UPDATE keys SET used_ms = 0; CREATE TRIGGER w BEFORE UPDATE ON keys BEGIN SELECT raise(FAIL, 'no'); END");
+        sql(path,
+                "UPDATE keys SET used_ms = 0; CREATE TRIGGER w BEFORE UPDATE ON keys BEGIN SELECT raise(FAIL, 'no'); END");
         log_set_level(LOG_ERROR);
         CHECK(keys_find(store, text, &arena, &got, &err) == 0 && got.used_ms == 0);
         log_set_level(LOG_WARN);
@@ -283,9 +299,11 @@ static void scopes_are_read_and_printed(void)
         CHECK(strcmp(all, "run,check,read,files,sandboxes,metrics,admin,tools") == 0);
         scopes_print(0, text, sizeof text);
         CHECK(text[0] == 0);
-        static const char *const wrong[][2] = { { "", "\"\"" }, { "run,", "\"\"" }, { "run,dance", "\"dance\"" }, { "RUN", "\"RUN\"" }, { "run, read", "\" read\"" } };
+        static const char *const wrong[][2] = { { "", "\"\"" }, { "run,", "\"\"" }, { "run,dance", "\"dance\"" },
+                { "RUN", "\"RUN\"" }, { "run, read", "\" read\"" } };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
-                CHECK(scopes_parse(wrong[i][0], &scopes, &err) == -CSN_E_INPUT && strstr(err.text, wrong[i][1]) && strstr(err.text, all));
+                CHECK(scopes_parse(wrong[i][0], &scopes, &err) == -CSN_E_INPUT && strstr(err.text, wrong[i][1]) &&
+                        strstr(err.text, all));
 }
 
 static void a_key_that_cannot_be_is_refused(void)
@@ -295,14 +313,26 @@ static void a_key_that_cannot_be_is_refused(void)
         char text[KEY_TEXT_MAX], longest[KEY_NAME_MAX + 2];
         memset(longest, 'x', sizeof longest - 1);
         longest[sizeof longest - 1] = 0;
-        const struct { char *name; const char *tenant; unsigned scopes; const char *field; } wrong[] = {
-                { NULL, "t", 1, "name" }, { "", "t", 1, "name" }, { longest, "t", 1, "name" }, { "a\nb", "t", 1, "name" }, { "\xff", "t", 1, "name" },
-                { "n", "", 1, "tenant" }, { "n", "a b", 1, "tenant" }, { "n", longest, 1, "tenant" }, { "n", "\xc3\xa4", 1, "tenant" },
-                { "n", "t", 0, "scopes" }, { "n", "t", 1U << 8, "scopes" },
+        const struct { char *name; const char *tenant; unsigned scopes; const char *field;
+        } wrong[] = {
+                { NULL, "t", 1, "name" },
+                { "", "t", 1, "name" },
+                { longest, "t", 1, "name" },
+                { "a\nb", "t", 1, "name" },
+                { "\xff", "t", 1, "name" },
+                { "n", "", 1, "tenant" },
+                { "n", "a b", 1, "tenant" },
+                { "n", longest, 1, "tenant" },
+                { "n", "\xc3\xa4", 1, "tenant" },
+                { "n", "t", 0, "scopes" },
+                { "n", "t", 1U << 8, "scopes" },
         };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-                struct store_key key = { .name = wrong[i].name, .tenant = arena_text(&arena, "%s", wrong[i].tenant), .scopes = wrong[i].scopes };
-                CHECK(keys_add(store, &key, text, &err) == -CSN_E_INPUT && strcmp(err.field, wrong[i].field) == 0 && key.id[0] == 0);
+                struct store_key key = { .name = wrong[i].name,
+                        .tenant = arena_text(&arena, "%s", wrong[i].tenant),
+                        .scopes = wrong[i].scopes };
+                CHECK(keys_add(store, &key, text, &err) == -CSN_E_INPUT && strcmp(err.field, wrong[i].field) == 0 &&
+                        key.id[0] == 0);
         }
         struct store_key none = { .name = longest + 1, .scopes = 1 };
         CHECK(keys_add(store, &none, text, &err) == -CSN_E_INPUT && strcmp(err.field, "tenant") == 0);
@@ -318,17 +348,22 @@ static void a_run_comes_back_as_it_went_in(void)
         struct csn_error err;
         struct store_run run = a_run("run_1", "acme"), *got;
         size_t n;
-        char key[] = "k", task[] = "task \xe2\x82\xac\n", user[] = "u", profile[] = "strict", policy[] = "linx", verdict[] = "allow";
+        char key[] = "k", task[] = "task \xe2\x82\xac\n", user[] = "u", profile[] = "strict", policy[] = "linx",
+             verdict[] = "allow";
         char trace_id[] = "0af7651916cd43dd8448eb211c80319c";
-        run.key = key, run.task_id = task, run.user = user, run.profile = profile, run.policy = policy, run.verdict = verdict;
+        run.key = key, run.task_id = task, run.user = user, run.profile = profile, run.policy = policy,
+        run.verdict = verdict;
         run.trace_id = trace_id;
         run.status = status_TIMEOUT, run.exit_code = -1, run.cpu_ms = UINT64_MAX;
         memset(run.code_sha256, 'f', 64);
         CHECK(runs_add(store, &run, &err) == 0);
         CHECK(runs_list(store, &(struct runs_filter){ .status = -1, .n = 5 }, &arena, &got, &n, &err) == 0 && n == 1);
-        CHECK(strcmp(got->id, "run_1") == 0 && strcmp(got->tenant, "acme") == 0 && strcmp(got->key, key) == 0 && strcmp(got->task_id, task) == 0);
-        CHECK(strcmp(got->user, user) == 0 && strcmp(got->language, "python") == 0 && strcmp(got->profile, profile) == 0);
-        CHECK(strcmp(got->policy, policy) == 0 && strcmp(got->verdict, verdict) == 0 && strcmp(got->boundary, run.boundary) == 0);
+        CHECK(strcmp(got->id, "run_1") == 0 && strcmp(got->tenant, "acme") == 0 && strcmp(got->key, key) == 0 &&
+                strcmp(got->task_id, task) == 0);
+        CHECK(strcmp(got->user, user) == 0 && strcmp(got->language, "python") == 0 &&
+                strcmp(got->profile, profile) == 0);
+        CHECK(strcmp(got->policy, policy) == 0 && strcmp(got->verdict, verdict) == 0 &&
+                strcmp(got->boundary, run.boundary) == 0);
         CHECK(strcmp(got->code_sha256, run.code_sha256) == 0 && got->status == status_TIMEOUT && got->exit_code == -1);
         CHECK(got->started_ms == run.started_ms && got->finished_ms == run.finished_ms && got->cpu_ms == INT64_MAX);
         CHECK(got->wall_ms == 20 && got->memory_peak_bytes == MIB && strcmp(got->trace_id, trace_id) == 0);
@@ -341,9 +376,13 @@ static void runs_are_listed_newest_first_by_what_was_asked(void)
         const char *path = new_path();
         struct store *store = open_store(path);
         struct csn_error err;
-        static const struct { const char *id, *tenant, *task, *user; int status; } rows[] = {
-                { "a", "t1", "x", "", status_COMPLETED }, { "b", "t2", "x", "u", status_FAILED }, { "c", "t1", "", "u", status_FAILED },
-                { "d", "t1", "x", "u", status_COMPLETED }, { "e", "t2", "", "", status_COMPLETED },
+        static const struct { const char *id, *tenant, *task, *user; int status;
+        } rows[] = {
+                { "a", "t1", "x", "", status_COMPLETED },
+                { "b", "t2", "x", "u", status_FAILED },
+                { "c", "t1", "", "u", status_FAILED },
+                { "d", "t1", "x", "u", status_COMPLETED },
+                { "e", "t2", "", "", status_COMPLETED },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct store_run run = a_run(rows[i].id, rows[i].tenant);
@@ -352,7 +391,8 @@ static void runs_are_listed_newest_first_by_what_was_asked(void)
                 run.status = rows[i].status;
                 CHECK(runs_add(store, &run, &err) == 0);
         }
-        static const struct { struct runs_filter filter; const char *ids; } lists[] = {
+        static const struct { struct runs_filter filter; const char *ids;
+        } lists[] = {
                 { { .status = -1, .n = 9 }, "e d c b a" },
                 { { .status = -1, .n = 2 }, "e d" },
                 { { .status = -1, .n = 0 }, "" },
@@ -366,7 +406,8 @@ static void runs_are_listed_newest_first_by_what_was_asked(void)
                 { { .status = -1, .n = 9, .task_id = "x", .user = "u" }, "d b" },
                 { { .status = -1, .n = 9, .user = "u", .tenant = "t2" }, "b" },
                 { { .status = status_FAILED, .n = 9 }, "c b" },
-                { { .status = status_COMPLETED, .n = 9, .task_id = "x", .user = "u", .tenant = "t1", .before = "e" }, "error" },
+                { { .status = status_COMPLETED, .n = 9, .task_id = "x", .user = "u", .tenant = "t1", .before = "e" },
+                        "error" },
                 { { .status = status_COMPLETED, .n = 9, .task_id = "x", .user = "u", .tenant = "t1" }, "d" },
                 { { .status = -1, .n = 9, .tenant = "t1' OR '1" }, "" },
         };
@@ -381,10 +422,12 @@ static void a_list_reads_no_more_than_it_shows(void)
 {
         const char *path = new_path();
         static const char *const plans[][2] = {
-                { "SELECT * FROM runs WHERE number < 9 AND tenant = 't' ORDER BY number DESC LIMIT 9", "SEARCH runs USING INDEX runs_by_tenant" },
+                { "SELECT * FROM runs WHERE number < 9 AND tenant = 't' ORDER BY number DESC LIMIT 9",
+                        "SEARCH runs USING INDEX runs_by_tenant" },
                 { "SELECT * FROM runs WHERE number < 9 AND task_id = ?2 AND task_id <> '' AND +tenant = 't' ORDER BY number DESC LIMIT 9",
-                  "SEARCH runs USING INDEX runs_by_task" },
-                { "SELECT * FROM runs WHERE number < 9 ORDER BY number DESC LIMIT 9", "SEARCH runs USING INTEGER PRIMARY KEY" },
+                        "SEARCH runs USING INDEX runs_by_task" },
+                { "SELECT * FROM runs WHERE number < 9 ORDER BY number DESC LIMIT 9",
+                        "SEARCH runs USING INTEGER PRIMARY KEY" },
         };
         store_close(open_store(path));
         for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
@@ -392,8 +435,10 @@ static void a_list_reads_no_more_than_it_shows(void)
                 const char *plan = arena_text(&arena, "EXPLAIN QUERY PLAN %s", plans[i][0]);
                 sqlite3 *db;
                 sqlite3_stmt *statement = NULL;
-                CHECK(sqlite3_open(path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, plan, -1, &statement, NULL) == SQLITE_OK);
-                CHECK(sqlite3_step(statement) == SQLITE_ROW && strstr((const char *)sqlite3_column_text(statement, 3), plans[i][1]));
+                CHECK(sqlite3_open(path, &db) == SQLITE_OK &&
+                        sqlite3_prepare_v2(db, plan, -1, &statement, NULL) == SQLITE_OK);
+                CHECK(sqlite3_step(statement) == SQLITE_ROW &&
+                        strstr((const char *)sqlite3_column_text(statement, 3), plans[i][1]));
                 CHECK(sqlite3_step(statement) == SQLITE_DONE);
                 sqlite3_finalize(statement);
                 sqlite3_close(db);
@@ -412,7 +457,8 @@ static void records_are_kept_until_they_expire(void)
         CHECK(runs_keep(store, "b", "t1", "{}", 2, now - 1, &err) == 0);
         CHECK(runs_keep(store, "c", "t2", "[]", 2, 0, &err) == 0);
         CHECK(runs_keep(store, "a", "t1", "{}", 2, 0, &err) == -CSN_E_SYSTEM && strstr(err.text, "run a"));
-        CHECK(runs_record(store, "a", "t1", &arena, &record, &len, &err) == 0 && len == 7 && strcmp(record, "{\"a\":1}") == 0);
+        CHECK(runs_record(store, "a", "t1", &arena, &record, &len, &err) == 0 && len == 7 &&
+                strcmp(record, "{\"a\":1}") == 0);
         CHECK(runs_record(store, "a", "", &arena, &record, &len, &err) == 0 && len == 7);
         CHECK(runs_record(store, "a", "t2", &arena, &record, &len, &err) == 0 && !record && len == 0);
         CHECK(runs_record(store, "b", "t1", &arena, &record, &len, &err) == 0 && !record);
@@ -535,19 +581,26 @@ static void what_is_old_goes_and_the_rest_stays(void)
         run.finished_ms = now - 3 * DAY_MS;
         CHECK(runs_add(store, &run, &err) == 0);
         add_run(store, "new", "t");
-        CHECK(runs_keep(store, "old", "t", "{}", 2, now - 1, &err) == 0 && runs_keep(store, "new", "t", "{}", 2, now + DAY_MS, &err) == 0 &&
-              runs_keep(store, "always", "t", "{}", 2, 0, &err) == 0);
+        CHECK(runs_keep(store, "old", "t", "{}", 2, now - 1, &err) == 0 &&
+                runs_keep(store, "new", "t", "{}", 2, now + DAY_MS, &err) == 0 &&
+                runs_keep(store, "always", "t", "{}", 2, 0, &err) == 0);
         struct idempotency old = a_name("old", 'a'), new = a_name("new", 'a'), always = a_name("always", 'a');
         old.expires_ms = now - 1, always.expires_ms = 0;
-        CHECK(take(store, &old, NULL) == IDEMPOTENCY_NEW && take(store, &new, NULL) == IDEMPOTENCY_NEW && take(store, &always, NULL) == IDEMPOTENCY_NEW);
+        CHECK(take(store, &old, NULL) == IDEMPOTENCY_NEW && take(store, &new, NULL) == IDEMPOTENCY_NEW &&
+                take(store, &always, NULL) == IDEMPOTENCY_NEW);
         CHECK(store_clean(store, 0, &more, &err) == 0 && !more);
-        CHECK(strcmp(sql(path, "SELECT group_concat(id) FROM (SELECT id FROM records ORDER BY id)"), "always,new") == 0);
-        CHECK(strcmp(sql(path, "SELECT group_concat(name) FROM (SELECT name FROM idempotency ORDER BY name)"), "always,new") == 0);
+        CHECK(strcmp(sql(path, "SELECT group_concat(id) FROM (SELECT id FROM records ORDER BY id)"), "always,new") ==
+                0);
+        CHECK(strcmp(sql(path, "SELECT group_concat(name) FROM (SELECT name FROM idempotency ORDER BY name)"),
+                      "always,new") == 0);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM cpu_used"), "1") == 0);
         CHECK(strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new old") == 0);
-        CHECK(store_clean(store, 4 * DAY_MS, &more, &err) == 0 && strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new old") == 0);
-        CHECK(store_clean(store, DAY_MS, &more, &err) == 0 && strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new") == 0);
-        CHECK(store_clean(store, UINT64_MAX, &more, &err) == 0 && strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new") == 0);
+        CHECK(store_clean(store, 4 * DAY_MS, &more, &err) == 0 &&
+                strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new old") == 0);
+        CHECK(store_clean(store, DAY_MS, &more, &err) == 0 &&
+                strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new") == 0);
+        CHECK(store_clean(store, UINT64_MAX, &more, &err) == 0 &&
+                strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "new") == 0);
         store_close(store);
 }
 
@@ -556,8 +609,14 @@ static void it_is_known_when_a_tenant_may_use_more(void)
         struct store *store = open_store(new_path());
         struct csn_error err;
         const int64_t minute = 60000, day = DAY_MS, now = 1000 * day;
-        static const struct { int minutes_ago; uint64_t cpu_ms; } rows[] = { { 1500, 1000 }, { 100, 40 }, { 50, 30 }, { 50, 10 }, { 10, 5 } };
-        static const struct { uint64_t limit; int minutes_ago; } wanted[] = { { 85, 100 }, { 46, 100 }, { 45, 50 }, { 6, 50 }, { 5, 10 }, { 1, 10 } };
+        static const struct {
+                int minutes_ago;
+                uint64_t cpu_ms;
+        } rows[] = { { 1500, 1000 }, { 100, 40 }, { 50, 30 }, { 50, 10 }, { 10, 5 } };
+        static const struct {
+                uint64_t limit;
+                int minutes_ago;
+        } wanted[] = { { 85, 100 }, { 46, 100 }, { 45, 50 }, { 6, 50 }, { 5, 10 }, { 1, 10 } };
         int64_t until;
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct store_run run = a_run(arena_text(&arena, "r%zu", i), "t");
@@ -565,7 +624,8 @@ static void it_is_known_when_a_tenant_may_use_more(void)
                 CHECK(runs_add(store, &run, &err) == 0);
         }
         for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-                CHECK(runs_used_until(store, "t", now - day, wanted[i].limit, &until, &err) == 0 && until == now - (wanted[i].minutes_ago - 1) * minute);
+                CHECK(runs_used_until(store, "t", now - day, wanted[i].limit, &until, &err) == 0 &&
+                        until == now - (wanted[i].minutes_ago - 1) * minute);
         CHECK(runs_used_until(store, "t", now - day, 86, &until, &err) == 0 && until == 0);
         CHECK(runs_used_until(store, "nobody", now - day, 1, &until, &err) == 0 && until == 0);
         /* At that moment it is so, and a minute before it is not. */
@@ -582,8 +642,9 @@ static void much_that_is_old_goes_in_parts(void)
         struct store *store = open_store(path);
         struct csn_error err;
         bool more = true;
-        sql(path, "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) INSERT INTO runs SELECT i, 'r' || i, 't', '', '', '', '', '', '', '', "
-                  "'completed', 0, '', '', 0, 0, 0, 0, 0, '' FROM n");
+        sql(path,
+                "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) INSERT INTO runs SELECT i, 'r' || i, 't', '', '', '', '', '', '', '', "
+                "'completed', 0, '', '', 0, 0, 0, 0, 0, '' FROM n");
         for (int i = 0; i < 2; i++)
                 CHECK(store_clean(store, DAY_MS, &more, &err) == 0 && more);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM runs"), "500") == 0);

@@ -5,10 +5,17 @@
 
 #include <stdio.h>
 
-static char *const argv_of[] = { (char *)(uintptr_t)"Fls", (char *)(uintptr_t)"W1:--sort", (char *)(uintptr_t)"P1", (char *)(uintptr_t)"F--", (char *)(uintptr_t)"P0" };
+static char *const argv_of[] = { (char *)(uintptr_t) "Fls", (char *)(uintptr_t) "W1:--sort", (char *)(uintptr_t) "P1",
+        (char *)(uintptr_t) "F--", (char *)(uintptr_t) "P0" };
 
-static const struct launch_program program = { .uid = 7, .gid = 8, .flags = LAUNCH_ISOLATION, .memory_bytes = 1 << 20, .cpu_s = 3, .processes = 9, .folder = "/srv",
-                                               .argv = { (char **)(uintptr_t)argv_of, ARRAY_LEN(argv_of) } };
+static const struct launch_program program = { .uid = 7,
+        .gid = 8,
+        .flags = LAUNCH_ISOLATION,
+        .memory_bytes = 1 << 20,
+        .cpu_s = 3,
+        .processes = 9,
+        .folder = "/srv",
+        .argv = { (char **)(uintptr_t)argv_of, ARRAY_LEN(argv_of) } };
 
 static struct launch_texts texts(struct arena *arena, size_t n, const char *const *from)
 {
@@ -41,8 +48,10 @@ static void a_table_is_read_as_it_was_written(void)
         CHECK(launch_put_program(&buf, &program) && launch_put_program(&buf, &program));
         for (int i = 0; i < 2; i++) {
                 CHECK(launch_get_program(buf.bytes, buf.len, &at, &arena, &got, &err) == 0);
-                CHECK(got.uid == 7 && got.gid == 8 && got.flags == LAUNCH_ISOLATION && got.memory_bytes == 1 << 20 && got.cpu_s == 3 && got.processes == 9);
-                CHECK(strcmp(got.folder, "/srv") == 0 && got.argv.n == ARRAY_LEN(argv_of) && strcmp(got.argv.texts[1], "W1:--sort") == 0 && got.env.n == 0);
+                CHECK(got.uid == 7 && got.gid == 8 && got.flags == LAUNCH_ISOLATION && got.memory_bytes == 1 << 20 &&
+                        got.cpu_s == 3 && got.processes == 9);
+                CHECK(strcmp(got.folder, "/srv") == 0 && got.argv.n == ARRAY_LEN(argv_of) &&
+                        strcmp(got.argv.texts[1], "W1:--sort") == 0 && got.env.n == 0);
         }
         CHECK(at == buf.len);
         for (size_t len = 0; len < buf.len / 2; len++) {
@@ -82,7 +91,8 @@ static void a_request_is_read_as_it_was_written(void)
         buf_init(&buf, LAUNCH_REQUEST_MAX);
         CHECK(launch_put_request(&buf, 5, &values));
         CHECK(launch_get_request(buf.bytes, buf.len, &arena, &which, &got, &err) == 0);
-        CHECK(which == 5 && got.n == 2 && got.places[0].n == 0 && got.places[1].n == 2 && strcmp(got.places[1].texts[0], "a b") == 0);
+        CHECK(which == 5 && got.n == 2 && got.places[0].n == 0 && got.places[1].n == 2 &&
+                strcmp(got.places[1].texts[0], "a b") == 0);
         for (size_t len = 0; len < buf.len; len++)
                 CHECK(launch_get_request(buf.bytes, len, &arena, &which, &got, &err) == -CSN_E_INPUT);
         buf_add(&buf, "x", 2);

@@ -34,12 +34,32 @@ static void a_header_that_is_valid_is_taken(void)
 static void a_header_that_is_not_begins_a_new_trace(void)
 {
         static const char *const bad[] = {
-                "", "00", "00-" ID "-" SPAN, "00-" ID "-" SPAN "-0", "00-" ID "-" SPAN "-01 ", "00-" ID "-" SPAN "-01-", "00-" ID "-" SPAN "-01-x",
-                "ff-" ID "-" SPAN "-01", "0x-" ID "-" SPAN "-01", "0-" ID "-" SPAN "-011", "cc-" ID "-" SPAN "-01.x", "cc-" ID "-" SPAN "-012",
-                "00-00000000000000000000000000000000-" SPAN "-01", "00-" ID "-0000000000000000-01",
-                "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01", "00-" ID "-B7AD6B7169203331-01", "00-" ID "-" SPAN "-0G", "00-" ID "-" SPAN "-0A",
-                "00_" ID "-" SPAN "-01", "00-" ID "_" SPAN "-01", "00-" ID "-" SPAN "_01", " " GOOD, "00-" ID "-" SPAN "-.1",
-                "00-.af7651916cd43dd8448eb211c80319c-" SPAN "-01", "00-" ID "-.7ad6b7169203331-01", GOOD "," GOOD,
+                "",
+                "00",
+                "00-" ID "-" SPAN,
+                "00-" ID "-" SPAN "-0",
+                "00-" ID "-" SPAN "-01 ",
+                "00-" ID "-" SPAN "-01-",
+                "00-" ID "-" SPAN "-01-x",
+                "ff-" ID "-" SPAN "-01",
+                "0x-" ID "-" SPAN "-01",
+                "0-" ID "-" SPAN "-011",
+                "cc-" ID "-" SPAN "-01.x",
+                "cc-" ID "-" SPAN "-012",
+                "00-00000000000000000000000000000000-" SPAN "-01",
+                "00-" ID "-0000000000000000-01",
+                "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01",
+                "00-" ID "-B7AD6B7169203331-01",
+                "00-" ID "-" SPAN "-0G",
+                "00-" ID "-" SPAN "-0A",
+                "00_" ID "-" SPAN "-01",
+                "00-" ID "_" SPAN "-01",
+                "00-" ID "-" SPAN "_01",
+                " " GOOD,
+                "00-" ID "-" SPAN "-.1",
+                "00-.af7651916cd43dd8448eb211c80319c-" SPAN "-01",
+                "00-" ID "-.7ad6b7169203331-01",
+                GOOD "," GOOD,
         };
         CHECK(!is_taken(NULL));
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -67,9 +87,11 @@ static void what_is_printed_is_valid_and_has_our_span(void)
         char text[TRACEPARENT_MAX];
         trace_begin(&trace, GOOD, false);
         trace_print(&trace, text);
-        CHECK(strlen(text) == 55 && strncmp(text, "00-" ID "-", 36) == 0 && strncmp(text + 36, trace.span, 16) == 0 && strcmp(text + 52, "-01") == 0);
+        CHECK(strlen(text) == 55 && strncmp(text, "00-" ID "-", 36) == 0 && strncmp(text + 36, trace.span, 16) == 0 &&
+                strcmp(text + 52, "-01") == 0);
         trace_below(&trace, &below);
-        CHECK(strcmp(below.id, ID) == 0 && strcmp(below.parent, trace.span) == 0 && strcmp(below.span, trace.span) != 0 && below.sampled);
+        CHECK(strcmp(below.id, ID) == 0 && strcmp(below.parent, trace.span) == 0 &&
+                strcmp(below.span, trace.span) != 0 && below.sampled);
         trace_begin(&again, text, false);
         CHECK(strcmp(again.id, ID) == 0 && strcmp(again.parent, trace.span) == 0);
         trace.sampled = false;

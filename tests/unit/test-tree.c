@@ -1,6 +1,7 @@
 /*
- * The quick parse (policy/analysis/fast_parser.h): it says what tree-sitter says, for every program of tests/policy, and it has an
- * answer for what people write.  Where it gives up nothing is wrong but the time, so both have to be looked at.
+ * The quick parse (policy/analysis/fast_parser.h): it says what tree-sitter says, for every program of tests/policy,
+ * and it has an answer for what people write.  Where it gives up nothing is wrong but the time, so both have to be
+ * looked at.
  */
 #include "policy/javascript/javascript.h"
 #include "policy/python/python.h"
@@ -17,7 +18,10 @@
 
 enum answer { ANSWER_SAME, ANSWER_OTHER, ANSWER_GAVE_UP, ANSWER_BROKEN };
 
-/* BROKEN: it gave up, and rightly, for the text does not parse; or nobody knows, for tree-sitter came to no end in its time. */
+/*
+ * BROKEN: it gave up, and rightly, for the text does not parse; or nobody knows, for tree-sitter came to no end in its
+ * time.
+ */
 static enum answer compare(const struct grammar *grammar, const char *text, size_t len)
 {
         struct arena arena = { 0 };
@@ -27,7 +31,8 @@ static enum answer compare(const struct grammar *grammar, const char *text, size
         bool ended = tree_parse_slowly(grammar, text, len, &arena, &slow, &err) == 0, good = ended && !slow.broken;
         enum answer answer = good ? ANSWER_GAVE_UP : ANSWER_BROKEN;
         if (answered && ended) {
-                bool same = good && parser.n == slow.n && memcmp(parser.nodes, slow.nodes, slow.n * sizeof *slow.nodes) == 0;
+                bool same = good && parser.n == slow.n &&
+                        memcmp(parser.nodes, slow.nodes, slow.n * sizeof *slow.nodes) == 0;
                 answer = same ? ANSWER_SAME : ANSWER_OTHER;
         }
         arena_done(&arena);
@@ -68,15 +73,37 @@ static void is_the_same(const struct grammar *grammar, const char *text)
 static void python_that_reads_in_two_ways_is_read_as_before(void)
 {
         static const char *const texts[] = {
-                "", "\n", "# nothing\n", "   \n\t\n# a\n\n# b", "x", "x = 1", "print(x)\nprint (x, y)\nprint(x); y\n", "print\n", "print >> f, x\n",
-                "f(*args)\n", "f(a, *b, **c)\ng(*a, *b)\n", "a, b = c, d\n", "a.b, c.d = x, y\nz = [], []\n", "(a, b), [c, *d] = e\n", "[a, b] = c = d, e\n",
-                "x = *a, b\n", "for a, b in c: pass\n", "for (a, b), c in d:\n    continue\nelse:\n    pass\n",
-                "with a as b, c as d: pass\nwith (a as b, c as d): pass\nwith (a, b): pass\n", "match x:\n    case [a, *b]: pass\n    case {'k': v}: pass\n",
-                "match = 1\nmatch(x)\nmatch[x]\ntype X = int\ntype(x)\n", "lambda *a, **b: (a, b)\n", "return_([*self])\n{**a, 'b': 1}\n{*a, b}\n",
-                "if (n := f(x)) > 1: pass\n[y := 1, y**2]\n", "exec = 1\nexec('x')\nexec 'x'\n", "async def f():\n    await x\n    async for a in b: pass\n",
+                "",
+                "\n",
+                "# nothing\n",
+                "   \n\t\n# a\n\n# b",
+                "x",
+                "x = 1",
+                "print(x)\nprint (x, y)\nprint(x); y\n",
+                "print\n",
+                "print >> f, x\n",
+                "f(*args)\n",
+                "f(a, *b, **c)\ng(*a, *b)\n",
+                "a, b = c, d\n",
+                "a.b, c.d = x, y\nz = [], []\n",
+                "(a, b), [c, *d] = e\n",
+                "[a, b] = c = d, e\n",
+                "x = *a, b\n",
+                "for a, b in c: pass\n",
+                "for (a, b), c in d:\n    continue\nelse:\n    pass\n",
+                "with a as b, c as d: pass\nwith (a as b, c as d): pass\nwith (a, b): pass\n",
+                "match x:\n    case [a, *b]: pass\n    case {'k': v}: pass\n",
+                "match = 1\nmatch(x)\nmatch[x]\ntype X = int\ntype(x)\n",
+                "lambda *a, **b: (a, b)\n",
+                "return_([*self])\n{**a, 'b': 1}\n{*a, b}\n",
+                "if (n := f(x)) > 1: pass\n[y := 1, y**2]\n",
+                "exec = 1\nexec('x')\nexec 'x'\n",
+                "async def f():\n    await x\n    async for a in b: pass\n",
                 "class A(B, metaclass=C):\n    x: int = 1\n    @d(1)\n    def f(self, a, /, b, *, c=1, **k) -> None: ...\n",
                 "try:\n    pass\nexcept (A, B) as e:\n    raise C from e\nelse:\n    pass\nfinally:\n    del a, b\n",
-                "f'{x!r:>{width}} {{}} {y=}' 'b' rb'c' '''d\n'''\n", "if a:\n    if b:\n        c\n# out\n    # in\n    d\ne\n", "x = (1,\n     2) \\\n  + 3\n",
+                "f'{x!r:>{width}} {{}} {y=}' 'b' rb'c' '''d\n'''\n",
+                "if a:\n    if b:\n        c\n# out\n    # in\n    d\ne\n",
+                "x = (1,\n     2) \\\n  + 3\n",
                 "global a; nonlocal b; assert c, d; import e.f as g, h; from . import *; from ..i import (j, k as l)\n",
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -86,11 +113,25 @@ static void python_that_reads_in_two_ways_is_read_as_before(void)
 static void javascript_that_reads_in_two_ways_is_read_as_before(void)
 {
         static const char *const texts[] = {
-                "", "// nothing", "#!/usr/bin/env node\nx", "a = b\n(c)\n", "let a = 1\nlet b\n++b\n", "x = a / b / c; y = /b/.test(c)\n",
-                "({ a, b: [c] } = d); ({ a, b() { } })\n", "(a, b) => c; async (a) => b; async a => b; async(a)\n", "a ? (b) : c => d\n",
-                "for (const [a, b] of c) ; for (let in d) ; for (;;) break\n", "`a${`b${c}`}d`\n", "if (a) b\nelse c\n", "label: for (;;) continue label\n",
-                "class A extends B { static #c = 1; get d() { } async *e() { } static { } }\n", "import a, { b as c } from 'd'; export default function () { }\n",
-                "a?.b?.[c]?.(d) ?? e\n", "x = <a b={c}>d {e} </a>\n", "return\n", "a\n++b\nc = function* () { yield\n* 1 }\n",
+                "",
+                "// nothing",
+                "#!/usr/bin/env node\nx",
+                "a = b\n(c)\n",
+                "let a = 1\nlet b\n++b\n",
+                "x = a / b / c; y = /b/.test(c)\n",
+                "({ a, b: [c] } = d); ({ a, b() { } })\n",
+                "(a, b) => c; async (a) => b; async a => b; async(a)\n",
+                "a ? (b) : c => d\n",
+                "for (const [a, b] of c) ; for (let in d) ; for (;;) break\n",
+                "`a${`b${c}`}d`\n",
+                "if (a) b\nelse c\n",
+                "label: for (;;) continue label\n",
+                "class A extends B { static #c = 1; get d() { } async *e() { } static { } }\n",
+                "import a, { b as c } from 'd'; export default function () { }\n",
+                "a?.b?.[c]?.(d) ?? e\n",
+                "x = <a b={c}>d {e} </a>\n",
+                "return\n",
+                "a\n++b\nc = function* () { yield\n* 1 }\n",
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 is_the_same(&js_grammar, texts[i]);
@@ -99,10 +140,16 @@ static void javascript_that_reads_in_two_ways_is_read_as_before(void)
 static void typescript_that_reads_in_two_ways_is_read_as_before(void)
 {
         static const char *const texts[] = {
-                "let a: b<c<d>> = e<f>(g)\n", "a < b > (c)\n", "<T>(a: T) => a\n", "type A = B extends infer C ? (d: C) => void : [e?: string, ...f[]]\n",
+                "let a: b<c<d>> = e<f>(g)\n",
+                "a < b > (c)\n",
+                "<T>(a: T) => a\n",
+                "type A = B extends infer C ? (d: C) => void : [e?: string, ...f[]]\n",
                 "abstract class A<T> implements B { constructor(private readonly c: D) { super() } declare e: F; abstract g(): void }\n",
-                "function f(this: A, b?: C): asserts b is D { return b! as E satisfies F }\n", "enum A { B = 1, C }\nnamespace D.E { export const f = 1 }\n",
-                "interface A { (b: C): D; new (e): F; [g: string]: H; i?(): J }\n", "let x = a as const, y = <B>c\n", "import type { A } from 'b'; export = c\n",
+                "function f(this: A, b?: C): asserts b is D { return b! as E satisfies F }\n",
+                "enum A { B = 1, C }\nnamespace D.E { export const f = 1 }\n",
+                "interface A { (b: C): D; new (e): F; [g: string]: H; i?(): J }\n",
+                "let x = a as const, y = <B>c\n",
+                "import type { A } from 'b'; export = c\n",
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 is_the_same(&js_typescript_grammar, texts[i]);
@@ -111,8 +158,18 @@ static void typescript_that_reads_in_two_ways_is_read_as_before(void)
 static void what_does_not_parse_is_left_to_tree_sitter(void)
 {
         static const char *const texts[] = {
-                "x = = 1\n", "def f(:\n", "(", "'a\n", "x = ?\n", "\xef\xbb\xbfx = 1\n", "x = '\xff'\n", "class\n", "a b\n", "x = 1 2\n",
-                "  a\n b\nc\n)", "f(a, b\n\ndef g(): pass\n",
+                "x = = 1\n",
+                "def f(:\n",
+                "(",
+                "'a\n",
+                "x = ?\n",
+                "\xef\xbb\xbfx = 1\n",
+                "x = '\xff'\n",
+                "class\n",
+                "a b\n",
+                "x = 1 2\n",
+                "  a\n b\nc\n)",
+                "f(a, b\n\ndef g(): pass\n",
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
                 enum answer answer = compare_text(&python_grammar, texts[i]);
@@ -136,9 +193,22 @@ static char *repeated(struct arena *arena, const char *text, size_t times, size_
 
 static void long_and_deep_texts_have_an_end(void)
 {
-        static const struct { const char *text; size_t times; } many[] = {
-                { "print(a, *b); x, y = c, d\n", 2000 }, { "(", 60000 }, { "[", 60000 }, { "{", 60000 }, { "#\n", 30000 }, { "a.", 30000 }, { "f(*", 20000 },
-                { "if a:\n ", 9000 }, { "a, ", 20000 }, { "lambda: ", 8000 }, { "f'{", 20000 }, { "print (", 8000 }, { "\n", 60000 }, { "x = ", 15000 },
+        static const struct { const char *text; size_t times;
+        } many[] = {
+                { "print(a, *b); x, y = c, d\n", 2000 },
+                { "(", 60000 },
+                { "[", 60000 },
+                { "{", 60000 },
+                { "#\n", 30000 },
+                { "a.", 30000 },
+                { "f(*", 20000 },
+                { "if a:\n ", 9000 },
+                { "a, ", 20000 },
+                { "lambda: ", 8000 },
+                { "f'{", 20000 },
+                { "print (", 8000 },
+                { "\n", 60000 },
+                { "x = ", 15000 },
         };
         for (size_t i = 0; i < ARRAY_LEN(many); i++) {
                 struct arena arena = { 0 };
@@ -198,7 +268,8 @@ static void compare_cases(const struct grammar *grammar, const char *path, struc
                 enum answer answer = compare(grammar, line + 1, (size_t)(end - line) - 1);
                 CHECK(compare_spaced(grammar, line + 1, (size_t)(end - line) - 1) != ANSWER_OTHER);
                 if (answer == ANSWER_OTHER || answer == ANSWER_GAVE_UP)
-                        printf("# %s: %s: %.*s\n", path, answer == ANSWER_OTHER ? "another tree" : "gave up", (int)(strchr(at, '\n') - at), at);
+                        printf("# %s: %s: %.*s\n", path, answer == ANSWER_OTHER ? "another tree" : "gave up",
+                                (int)(strchr(at, '\n') - at), at);
                 count->answers[answer]++;
         }
 }
@@ -221,9 +292,10 @@ static void every_program_of_tests_policy_has_one_tree(void)
                 globfree(&found);
                 CHECK(count.answers[ANSWER_OTHER] == 0);
                 /* Evasions are not what people write, and still nearly all are answered. */
-                CHECK(count.answers[ANSWER_SAME] > 100 && count.answers[ANSWER_GAVE_UP] * 100 <= count.answers[ANSWER_SAME]);
-                printf("# %s: %u the same, %u given up, %u that do not parse\n", folders[i].pattern, count.answers[ANSWER_SAME],
-                       count.answers[ANSWER_GAVE_UP], count.answers[ANSWER_BROKEN]);
+                CHECK(count.answers[ANSWER_SAME] > 100 &&
+                        count.answers[ANSWER_GAVE_UP] * 100 <= count.answers[ANSWER_SAME]);
+                printf("# %s: %u the same, %u given up, %u that do not parse\n", folders[i].pattern,
+                        count.answers[ANSWER_SAME], count.answers[ANSWER_GAVE_UP], count.answers[ANSWER_BROKEN]);
         }
 }
 

@@ -23,7 +23,7 @@ static void blocks_are_whole_and_in_the_upper_half(void)
         uint32_t id;
         CHECK(uid_take_block(&range, &id, &none, &err) == -CSN_E_BUSY && strstr(err.text, "of 3"));
         fd_close(&locks[1]);
-        CHECK(uid_take_block(&range, &id, &locks[1], &err) == 0 && id == first[1]);   /* its lock was all that held it */
+        CHECK(uid_take_block(&range, &id, &locks[1], &err) == 0 && id == first[1]); /* its lock was all that held it */
         CHECK(uid_take_block(&small, &id, &none, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "engine.uid_count"));
         for (size_t i = 0; i < 3; i++)
                 fd_close(&locks[i]);

@@ -63,14 +63,21 @@ static void limits_and_joins_survive_the_journey(void)
         WIRE_LIMITS_NUMBERS(N)
 #undef N
         buf_init(&buf, WIRE_MAX);
-        CHECK(wire_put_limits(&buf, WIRE_START, 1, &in) && wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
+        CHECK(wire_put_limits(&buf, WIRE_START, 1, &in) &&
+                wire_get_limits(body_of(&buf), buf.len - WIRE_HEADER, &out, &err) == 0);
         CHECK(memcmp(&in, &out, sizeof in) == 0);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 255) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) == 0 && zygote == 255);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 255) &&
+                wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) == 0 &&
+                zygote == 255);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 256) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) == -CSN_E_PROTOCOL);
+        CHECK(wire_put_number(&buf, WIRE_EXITING, 1, 256) &&
+                wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "EXITING", 255, &zygote, &err) ==
+                        -CSN_E_PROTOCOL);
         buf_done(&buf);
-        CHECK(wire_put_number(&buf, WIRE_JOIN, 1, 42) && wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "JOIN", UINT32_MAX, &zygote, &err) == 0 && zygote == 42);
+        CHECK(wire_put_number(&buf, WIRE_JOIN, 1, 42) &&
+                wire_get_number(body_of(&buf), buf.len - WIRE_HEADER, "JOIN", UINT32_MAX, &zygote, &err) == 0 &&
+                zygote == 42);
         buf_done(&buf);
 }
 
@@ -100,17 +107,20 @@ static void a_file_comes_with_its_content_or_without(void)
         struct csn_error err;
         buf_init(&buf, WIRE_MAX);
         CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0);
-        CHECK(out.mode == 0644 && strcmp(out.name, "a/b") == 0 && out.content_len == 3 && memcmp(out.content, "x\0y", 3) == 0);
+        CHECK(out.mode == 0644 && strcmp(out.name, "a/b") == 0 && out.content_len == 3 &&
+                memcmp(out.content, "x\0y", 3) == 0);
         buf_done(&buf);
         in.content_len = 0;
         CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0);
         CHECK(out.content != NULL && out.content_len == 0);
         buf_done(&buf);
         in.content = NULL;
-        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0 && !out.content);
+        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == 0 &&
+                !out.content);
         buf_done(&buf);
         in.name = "../x";
-        CHECK(wire_put_file(&buf, &in) && wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == -CSN_E_PROTOCOL);
+        CHECK(wire_put_file(&buf, &in) &&
+                wire_get_file((uint8_t *)buf.bytes, buf.len, &arena, &out, &err) == -CSN_E_PROTOCOL);
         arena_done(&arena);
         buf_done(&buf);
 }
@@ -177,7 +187,8 @@ static void exits_boundaries_and_refusals_survive(void)
         CHECK(memcmp(&exit_in, &exit_out, sizeof exit_in) == 0);
         buf_done(&buf);
         struct wire_stats seen_in = { .cpu_us = 7, .memory_bytes = 8, .processes = 9 }, seen_out;
-        CHECK(wire_put_stats(&buf, 3, &seen_in) && wire_get_stats(body_of(&buf), buf.len - WIRE_HEADER, &seen_out, &err) == 0);
+        CHECK(wire_put_stats(&buf, 3, &seen_in) &&
+                wire_get_stats(body_of(&buf), buf.len - WIRE_HEADER, &seen_out, &err) == 0);
         CHECK(memcmp(&seen_in, &seen_out, sizeof seen_in) == 0);
         buf_done(&buf);
         CHECK(wire_put_boundary(&buf, WIRE_READY, 3, &boundary_in));
@@ -206,8 +217,8 @@ static void a_message_too_long_does_not_fit(void)
 
 static void names_that_people_use_are_allowed(void)
 {
-        static const char *const good[] = { "data.csv", "[Video] Template (1) \xc3\xa9.pptx", "a/b/c.txt", "\xc3\xbc (1).txt", ".env",
-                                            "...", "a..b", "-rf", "with 'quotes' \"and\" $(x)", "\xf0\x9f\x98\x80" };
+        static const char *const good[] = { "data.csv", "[Video] Template (1) \xc3\xa9.pptx", "a/b/c.txt",
+                "\xc3\xbc (1).txt", ".env", "...", "a..b", "-rf", "with 'quotes' \"and\" $(x)", "\xf0\x9f\x98\x80" };
         struct csn_error err;
         for (size_t i = 0; i < ARRAY_LEN(good); i++)
                 CHECK(wire_name_check(good[i], strlen(good[i]), &err) == 0);
@@ -215,8 +226,8 @@ static void names_that_people_use_are_allowed(void)
 
 static void names_that_leave_or_deceive_are_refused(void)
 {
-        static const char *const bad[] = { "", "/etc/passwd", "../x", "a/../b", "a/..", "..", ".", "a//b", "a/", "a/./b", "x\ny",
-                                           "x\x1b[31m", "\xff", "\xc2\x85", "a\x7f" };
+        static const char *const bad[] = { "", "/etc/passwd", "../x", "a/../b", "a/..", "..", ".", "a//b", "a/",
+                "a/./b", "x\ny", "x\x1b[31m", "\xff", "\xc2\x85", "a\x7f" };
         struct csn_error err;
         static const char turned[] = { 'x', (char)0xe2, (char)0x80, (char)0xae, 'g', 'p', 'j', 0 };   /* U+202E */
         char deep[200], part[300];
@@ -238,7 +249,8 @@ static void what_a_peer_does_not_read_waits_in_order(void)
         struct loop *loop;
         struct csn_error err;
         struct watch watch = { 0 };
-        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0 && loop_new(&loop, &err) == 0);
+        CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0 &&
+                loop_new(&loop, &err) == 0);
         CHECK(loop_watch(loop, &watch, pair[0], EPOLLIN, &err) == 0);
         struct send_queue instance = { .loop = loop, .watch = &watch };
         uint32_t sent = 0;
@@ -309,8 +321,10 @@ static void a_runner_that_keeps_to_the_order_is_believed(void)
         CHECK(feed(&channel, CHANNEL_VALUE, CHANNEL_MORE, "{\"a\"", 4) == 0);
         CHECK(feed(&channel, CHANNEL_VALUE, 0, ":1}", 3) == 0);
         CHECK(strcmp(channel.part[CHANNEL_VALUE].bytes, "{\"a\":1}") == 0);
-        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED && channel_exit_status(&channel) == -1);
-        CHECK(feed(&channel, CHANNEL_EXITING, 0, "42", 2) == 0 && channel.state == CHANNEL_GONE && channel_exit_status(&channel) == 42);
+        CHECK(feed(&channel, CHANNEL_DONE, 0, "", 0) == 0 && channel.state == CHANNEL_ENDED &&
+                channel_exit_status(&channel) == -1);
+        CHECK(feed(&channel, CHANNEL_EXITING, 0, "42", 2) == 0 && channel.state == CHANNEL_GONE &&
+                channel_exit_status(&channel) == 42);
         channel_done(&channel);
 }
 
@@ -323,7 +337,8 @@ static void an_exit_status_that_is_none_is_not_believed(void)
                 feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
                 feed(&channel, CHANNEL_STARTED, 0, "", 0);
                 feed(&channel, CHANNEL_DONE, 0, "", 0);
-                CHECK(feed(&channel, CHANNEL_EXITING, 0, texts[i], strlen(texts[i])) == 0 && channel_exit_status(&channel) == -1);
+                CHECK(feed(&channel, CHANNEL_EXITING, 0, texts[i], strlen(texts[i])) == 0 &&
+                        channel_exit_status(&channel) == -1);
                 channel_done(&channel);
         }
 }
@@ -332,9 +347,11 @@ static void frames_out_of_order_break_the_channel(void)
 {
         static const int orders[][4] = { { CHANNEL_STARTED }, { CHANNEL_VALUE }, { CHANNEL_HELLO, CHANNEL_HELLO },
                 { CHANNEL_HELLO, CHANNEL_DONE }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_SYNTAX },
-                { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
+                { CHANNEL_HELLO, CHANNEL_SYNTAX, CHANNEL_STARTED },
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_DONE, CHANNEL_VALUE },
                 { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_VALUE, CHANNEL_VALUE }, { 0 }, { CHANNEL_EXITING },
-                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXITING }, { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXECUTE }, { CHANNEL_TYPES }, { 255 } };
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXITING },
+                { CHANNEL_HELLO, CHANNEL_STARTED, CHANNEL_EXECUTE }, { CHANNEL_TYPES }, { 255 } };
         for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
                 struct channel channel;
                 int rc = 0;
@@ -395,7 +412,8 @@ static void a_role_talks_for_as_long_as_it_runs(void)
         feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
         CHECK(feed(&channel, CHANNEL_STARTED, 0, "", 0) == 0);
         for (int i = 0; i < 10000; i++) {
-                if (feed(&channel, CHANNEL_MESSAGE, CHANNEL_MORE, "E{", 2) < 0 || feed(&channel, CHANNEL_MESSAGE, 0, "}", 1) < 0 || channel.pending)
+                if (feed(&channel, CHANNEL_MESSAGE, CHANNEL_MORE, "E{", 2) < 0 ||
+                        feed(&channel, CHANNEL_MESSAGE, 0, "}", 1) < 0 || channel.pending)
                         CHECK(!"a message is taken");
                 CHECK(part->len == 3 && memcmp(part->bytes, "E{}", 3) == 0);
                 part->len = 0;
@@ -417,7 +435,8 @@ static void who_has_no_role_does_not_talk(void)
                 feed(&channel, CHANNEL_HELLO, 0, "{}", 2);
                 if (!has_messages)
                         feed(&channel, CHANNEL_STARTED, 0, "", 0);
-                CHECK(feed(&channel, CHANNEL_MESSAGE, 0, "E{}", 3) == -CSN_E_PROTOCOL);   /* without a role, or too early */
+                CHECK(feed(&channel, CHANNEL_MESSAGE, 0, "E{}", 3) ==
+                        -CSN_E_PROTOCOL); /* without a role, or too early */
                 channel_done(&channel);
         }
 }

@@ -161,7 +161,8 @@ static void on_lost(void *owner, const struct csn_error *error)
         instances_changed(instances);
 }
 
-static const struct backend_events backend_events = { on_ready, on_confined, on_stats, on_frozen, on_sent, on_exited, on_refused, on_zygote, on_lost };
+static const struct backend_events backend_events = { on_ready, on_confined, on_stats, on_frozen, on_sent, on_exited,
+        on_refused, on_zygote, on_lost };
 
 /* ---- requests to the backend ---- */
 
@@ -184,19 +185,26 @@ void instances_close_links(struct instances *instances)
         }
 }
 
-static struct instance *make(struct instances *instances, const struct backend *backend, const struct instance_user *user, void *owner)
+static struct instance *make(struct instances *instances, const struct backend *backend,
+        const struct instance_user *user, void *owner)
 {
         struct instance *instance = mem_alloc(sizeof *instance);
-        *instance = (struct instance){ .next = instances->all, .instances = instances, .backend = backend, .id = ++instances->made, .starting = true,
-                                       .user = user, .owner = owner, .ends = { -1, -1, -1, -1, -1, -1 } };
+        *instance = (struct instance){ .next = instances->all,
+                .instances = instances,
+                .backend = backend,
+                .id = ++instances->made,
+                .starting = true,
+                .user = user,
+                .owner = owner,
+                .ends = { -1, -1, -1, -1, -1, -1 } };
         instances->all = instance;
         instances->n++;
         instances->starting++;
         return instance;
 }
 
-int instance_new(struct instances *instances, const struct backend *backend, const struct wire_shape *shape, const struct instance_user *user,
-                 void *owner, struct instance **ret, struct csn_error *err)
+int instance_new(struct instances *instances, const struct backend *backend, const struct wire_shape *shape,
+        const struct instance_user *user, void *owner, struct instance **ret, struct csn_error *err)
 {
         if (instances_open_link(instances, backend, err) < 0)
                 return -err->code;
@@ -211,8 +219,8 @@ int instance_new(struct instances *instances, const struct backend *backend, con
         return 0;
 }
 
-int instance_join_guest(const struct instance *host, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], const struct instance_user *user, void *owner,
-                        struct instance **ret, struct csn_error *err)
+int instance_join_guest(const struct instance *host, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
+        const struct instance_user *user, void *owner, struct instance **ret, struct csn_error *err)
 {
         struct backend_link *link = link_of(host);
         if (!link)

@@ -85,14 +85,14 @@ struct instances {
  * Make an instance of this shape.  *ret is set when the backend has accepted the request; user->ready() may come before
  * the return.  Errors: those of the backend; on an error there is no instance and no news.
  */
-int instance_new(struct instances *instances, const struct backend *backend, const struct wire_shape *shape, const struct instance_user *user,
-                 void *owner, struct instance **ret, struct csn_error *err);
+int instance_new(struct instances *instances, const struct backend *backend, const struct wire_shape *shape,
+        const struct instance_user *user, void *owner, struct instance **ret, struct csn_error *err);
 /*
  * Fork the interpreter of a zygote into the sandbox of `host`, whose process 1 is a guest.  The descriptors are those
  * that the guest made and stay the caller's.  Errors: CSN_E_BUSY (the backend is gone), those of the backend.
  */
-int instance_join_guest(const struct instance *host, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF], const struct instance_user *user, void *owner,
-                        struct instance **ret, struct csn_error *err);
+int instance_join_guest(const struct instance *host, uint32_t zygote, const int fds[WIRE_ENTRY_HANDOFF],
+        const struct instance_user *user, void *owner, struct instance **ret, struct csn_error *err);
 
 /* Hand an instance over to another user; NULL: its end is ignored. */
 void instance_set_user(struct instance *instance, const struct instance_user *user, void *owner);

@@ -6,14 +6,17 @@
 #define TICK_US 250000
 #define TRIM_MS 500            /* without a run; then memory that many runs at once needed is given back */
 #define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
-#define REFILL_PSANDBOX_US 20000   /* after a bare instance was taken for a persistent sandbox: its first operations come first */
+/* after a bare instance was taken for a persistent sandbox: its first operations come first */
+#define REFILL_PSANDBOX_US 20000
 #define MAKING_MAX 2
 
 static void on_changed(void *owner, struct instance *instance);
 static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how);
 static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again);
 
-static const struct instance_user instance_user = { .ready = on_changed, .confined = on_changed, .exited = on_exited, .refused = on_refused };
+static const struct instance_user instance_user = {
+        .ready = on_changed, .confined = on_changed, .exited = on_exited, .refused = on_refused
+};
 
 /* The pool that is the user of an instance, or NULL. */
 static struct pool *pool_of(const struct instance *instance)
@@ -226,7 +229,8 @@ static struct pool *neediest(struct pools *pools)
 {
         struct pool *found = NULL;
         for (struct pool *pool = pools->all; pool; pool = pool->next) {
-                if (lacks(pools, pool) && has_room(pools, pool) && has_time(pools, pool) && (!found || is_needier(pool, found)))
+                if (lacks(pools, pool) && has_room(pools, pool) && has_time(pools, pool) &&
+                        (!found || is_needier(pool, found)))
                         found = pool;
         }
         return found;
@@ -239,14 +243,16 @@ static void refill(struct timer *timer)
         size_t making = 0;
         for (struct pool *pool = pools->all; pool; pool = pool->next)
                 making += pool->making;
-        for (struct pool *pool; !pools->user->has_ready_run(pools->owner) && making < MAKING_MAX && (pool = neediest(pools));)
+        for (struct pool *pool;
+                !pools->user->has_ready_run(pools->owner) && making < MAKING_MAX && (pool = neediest(pools));)
                 making += make_one(pools, pool);   /* one that failed rests, and is not the neediest then */
 }
 
 void pools_refill(struct pools *pools)
 {
         if (pools && !pools->refill.active)
-                loop_timer(pools->instances->loop, &pools->refill, pools->user->has_running(pools->owner) ? REFILL_US : 0);
+                loop_timer(pools->instances->loop, &pools->refill,
+                        pools->user->has_running(pools->owner) ? REFILL_US : 0);
 }
 
 static void shrink(struct pools *pools, struct pool *pool, uint64_t now)
@@ -306,7 +312,8 @@ void pools_zygote(struct pools *pools, uint32_t id, const char *info, const stru
                 if (error && zygote->serves)
                         log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
                 else if (error)
-                        log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
+                        log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s",
+                                error->text);
                 if (error)
                         pool_zygote_failed(zygote, error->text);
                 else
@@ -340,12 +347,17 @@ static void expect(struct pools *pools, const struct language *language, int ima
         launch_done(&launch);
 }
 
-struct pools *pools_open(struct instances *instances, const struct backend *backend, const struct language *added, bool grades,
-                         const struct pools_user *user, void *owner)
+struct pools *pools_open(struct instances *instances, const struct backend *backend, const struct language *added,
+        bool grades, const struct pools_user *user, void *owner)
 {
         struct pools *pools = mem_alloc(sizeof *pools);
-        *pools = (struct pools){ .instances = instances, .backend = backend, .added = added, .user = user, .owner = owner,
-                                 .tick = { .fired = tick, .owner = pools }, .refill = { .fired = refill, .owner = pools } };
+        *pools = (struct pools){ .instances = instances,
+                .backend = backend,
+                .added = added,
+                .user = user,
+                .owner = owner,
+                .tick = { .fired = tick, .owner = pools },
+                .refill = { .fired = refill, .owner = pools } };
         if (grades)
                 expect(pools, &lang_python, image_SMALL);
         for (size_t i = 0; lang_at(i) && !grades; i++)
@@ -376,12 +388,14 @@ json_t *pools_status(const struct pools *pools)
         json_t *list = json_array();
         for (const struct pool *pool = pools ? pools->all : NULL; pool; pool = pool->next) {
                 const struct zygote *zygote = &pools->zygotes[pool->image];
-                json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "key", pool->name, "ready", (json_int_t)pool->waiting,
-                                         "making", (json_int_t)pool->making, "target", (json_int_t)pool->target, "min",
-                                         (json_int_t)pool_target_min(pool), "max", (json_int_t)pool_target_max(pool), "memory_bytes",
-                                         (json_int_t)pool->memory, "hits", (json_int_t)pool->hits, "misses", (json_int_t)pool->misses);
+                json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "key", pool->name, "ready",
+                        (json_int_t)pool->waiting, "making", (json_int_t)pool->making, "target",
+                        (json_int_t)pool->target, "min", (json_int_t)pool_target_min(pool), "max",
+                        (json_int_t)pool_target_max(pool), "memory_bytes", (json_int_t)pool->memory, "hits",
+                        (json_int_t)pool->hits, "misses", (json_int_t)pool->misses);
                 if (pool->language && pool->language->zygote)
-                        json_object_set_new(item, "zygote", zygote->serves ? json_loads(zygote->info, 0, NULL) : json_null());
+                        json_object_set_new(item, "zygote",
+                                zygote->serves ? json_loads(zygote->info, 0, NULL) : json_null());
                 json_array_append_new(list, item);
         }
         return list;

@@ -28,8 +28,8 @@ struct pools_user {
  * only what grading in Python needs, and the rest on first use.  The instances, the user and the added languages must
  * outlive the pools.
  */
-struct pools *pools_open(struct instances *instances, const struct backend *backend, const struct language *added, bool grades,
-                         const struct pools_user *user, void *owner);
+struct pools *pools_open(struct instances *instances, const struct backend *backend, const struct language *added,
+        bool grades, const struct pools_user *user, void *owner);
 /* The instances in the pools stay; instances_free() frees them.  NULL is harmless. */
 void pools_close(struct pools *pools);
 

@@ -53,7 +53,8 @@ extern const char *const pool_image_names[POOL_IMAGES];
  * Prepare what most runs with an image are like, so that a zygote or a pool is made for them.  The caller frees *ret by
  * launch_done(), also after an error.  Errors: those of launch_prepare().
  */
-int pool_usual_launch(const struct pools *pools, const char *language, int image, struct launch *ret, struct csn_error *err);
+int pool_usual_launch(const struct pools *pools, const char *language, int image, struct launch *ret,
+        struct csn_error *err);
 void pool_zygote_start(struct pools *pools, int image);
 void pool_zygote_failed(struct zygote *zygote, const char *why);
 

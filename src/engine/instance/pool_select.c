@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-#define POOLS_MAX 32           /* requests can ask for more kinds; then the pool that was not used for the longest time goes */
+/* requests can ask for more kinds; then the pool that was not used for the longest time goes */
+#define POOLS_MAX 32
 
 /* ---- waiting instances ---- */
 
@@ -68,12 +69,15 @@ bool pool_fits_ahead(const struct launch *launch)
                         if (matches(*pattern, request->env[i].name))
                                 return false;
         /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
-        return !worker || (!request->stdin.len && request->network == network_NONE && !launch_wants_tools(&request->tools) && strcmp(launch->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
+        return !worker ||
+                (!request->stdin.len && request->network == network_NONE && !launch_wants_tools(&request->tools) &&
+                        strcmp(launch->main_file, language->file) == 0 && (!language->wait_plain || !request->args_n));
 }
 
 static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
 {
-        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files && a->tmp_bytes == b->tmp_bytes;
+        return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files &&
+                a->tmp_bytes == b->tmp_bytes;
 }
 
 size_t pool_target_min(const struct pool *pool)
@@ -130,14 +134,21 @@ struct pool *pool_for(struct pools *pools, const struct launch *launch, const st
                 return NULL;
         struct pool *pool = mem_alloc(sizeof *pool);
         char disk[24];
-        *pool = (struct pool){ .next = pools->all, .pools = pools, .shape = launch->shape, .language = language, .image = image, .used_ms = clock_ms() };
+        *pool = (struct pool){ .next = pools->all,
+                .pools = pools,
+                .shape = launch->shape,
+                .language = language,
+                .image = image,
+                .used_ms = clock_ms() };
         pool->shape.label = NULL;
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
         snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
-                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image], launch->request.profile ? launch->request.profile : "standard",
-                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "", pool->shape.flags & WIRE_PROXY ? "+network" : "",
-                 pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "", pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "",
-                 pool->shape.flags & WIRE_ROOT ? "+root" : "", disk);
+                image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image],
+                launch->request.profile ? launch->request.profile : "standard",
+                pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "",
+                pool->shape.flags & WIRE_PROXY ? "+network" : "", pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "",
+                pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "", pool->shape.flags & WIRE_ROOT ? "+root" : "",
+                disk);
         pool->target = pool_target_min(pool);
         pools->all = pool;
         pools->n++;

@@ -8,7 +8,9 @@
 #define RETRY_MAX_MS 60000
 #define OWN_ARGUMENTS 2        /* the interpreter and its runner, at the head of every command line */
 
-const char *const pool_image_names[POOL_IMAGES] = { [image_SYSTEM] = "system", [image_DATA] = "data", [image_SMALL] = "small" };
+const char *const pool_image_names[POOL_IMAGES] = {
+        [image_SYSTEM] = "system", [image_DATA] = "data", [image_SMALL] = "small"
+};
 
 uint64_t pool_next_backoff(uint64_t backoff_ms)
 {
@@ -16,7 +18,8 @@ uint64_t pool_next_backoff(uint64_t backoff_ms)
 }
 
 /* A request with language, image, an empty program and perhaps a profile. */
-static int prepare_bare(const struct pools *pools, const char *language, int image, const char *profile, struct launch *ret, struct csn_error *err)
+static int prepare_bare(const struct pools *pools, const char *language, int image, const char *profile,
+        struct launch *ret, struct csn_error *err)
 {
         launch_init(ret, pools->instances->settings, pools->added);
         struct run_request *request = &ret->request;
@@ -45,7 +48,8 @@ static bool has_image(const struct settings *settings, const char *name, int ima
  * administrator may allow less.  Of the installation's profiles only the default one is used: all runs of a zygote see
  * its environment.
  */
-int pool_usual_launch(const struct pools *pools, const char *language, int image, struct launch *ret, struct csn_error *err)
+int pool_usual_launch(const struct pools *pools, const char *language, int image, struct launch *ret,
+        struct csn_error *err)
 {
         static const char *const profiles[POOL_IMAGES] = { [image_DATA] = "data" };
         const struct settings *settings = pools->instances->settings;
@@ -67,7 +71,8 @@ void pool_zygote_failed(struct zygote *zygote, const char *why)
 }
 
 /* Arguments and environment are those of a usual run, whose interpreter then finds them as they are. */
-static int request_zygote(struct pools *pools, const struct launch *usual, int image, struct arena *arena, struct csn_error *err)
+static int request_zygote(struct pools *pools, const struct launch *usual, int image, struct arena *arena,
+        struct csn_error *err)
 {
         const struct wire_program *program = &usual->program.program;
         char *argv[16], warming[32];
@@ -79,14 +84,17 @@ static int request_zygote(struct pools *pools, const struct launch *usual, int i
         argv[n++] = warming;
         for (size_t i = OWN_ARGUMENTS; i < program->argv_n && n < ARRAY_LEN(argv); i++)
                 argv[n++] = program->argv[i];
-        struct wire_program wanted = { .argv = argv, .argv_n = n, .env = arena_alloc(arena, (program->env_n + 1) * sizeof *wanted.env) };
+        struct wire_program wanted = {
+                .argv = argv, .argv_n = n, .env = arena_alloc(arena, (program->env_n + 1) * sizeof *wanted.env)
+        };
         for (; wanted.env_n < program->env_n; wanted.env_n++)
                 wanted.env[wanted.env_n] = program->env[wanted.env_n];
         if (lang_python.zygote_env)
                 wanted.env[wanted.env_n++] = arena_text(arena, "%s", lang_python.zygote_env);
         if (instances_open_link(pools->instances, pools->backend, err) < 0)
                 return -err->code;
-        return pools->backend->zygote(pools->instances->links[backend_index(pools->backend)], pools->zygotes[image].id, &wanted, err);
+        return pools->backend->zygote(pools->instances->links[backend_index(pools->backend)], pools->zygotes[image].id,
+                &wanted, err);
 }
 
 void pool_zygote_start(struct pools *pools, int image)
@@ -98,7 +106,8 @@ void pool_zygote_start(struct pools *pools, int image)
                 return;
         zygote->id = ++pools->zygotes_made;
         zygote->asked = true;
-        if (pool_usual_launch(pools, lang_python.name, image, &usual, &err) < 0 || request_zygote(pools, &usual, image, &usual.arena, &err) < 0)
+        if (pool_usual_launch(pools, lang_python.name, image, &usual, &err) < 0 ||
+                request_zygote(pools, &usual, image, &usual.arena, &err) < 0)
                 pools->instances->events->zygote(pools->instances->owner, zygote->id, NULL, &err);
         launch_done(&usual);
 }
@@ -137,8 +146,9 @@ json_t *pools_zygotes(const struct pools *pools)
         for (size_t i = 0; pools && i < POOL_IMAGES; i++) {
                 const struct zygote *zygote = &pools->zygotes[i];
                 if (zygote->id)
-                        json_array_append_new(list, json_pack("{s:s, s:i, s:I}", "image", pool_image_names[i], "serves", zygote->serves, "failures",
-                                                              (json_int_t)zygote->failures));
+                        json_array_append_new(list,
+                                json_pack("{s:s, s:i, s:I}", "image", pool_image_names[i], "serves", zygote->serves,
+                                        "failures", (json_int_t)zygote->failures));
         }
         return list;
 }

@@ -13,7 +13,8 @@
 #include "model/settings.h"
 
 #define LAUNCH_WARNINGS_MAX 32
-#define LAUNCH_LABEL "run"                        /* label of a sandbox whose request has no task_id (struct wire_shape) */
+/* label of a sandbox whose request has no task_id (struct wire_shape) */
+#define LAUNCH_LABEL "run"
 #define TOOLS_PATH ":/opt/caisson/tools/bin"      /* appended to PATH where the command `tool` exists */
 
 /*
@@ -25,16 +26,18 @@ struct run_storage {
          * Open a kept file that the request names.  *ret_name is the file's name, from the arena.  Errors: CSN_E_INPUT,
          * the same for a missing file and for a file of another owner.
          */
-        int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd, struct csn_error *err);
+        int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd,
+                struct csn_error *err);
         /* Keep an output file: everything that can be read from fd.  *ret_url tells where the file is afterwards. */
-        int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
-                    struct csn_error *err);
+        int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
+                struct arena *arena, char **ret_url, struct csn_error *err);
         /*
          * Lock the folder of a workspace for one run until leave().  *ret_temp is a folder of the same file system for
          * files that are not whole.  Both descriptors stay the storage's.  Errors: CSN_E_BUSY (another run works in the
          * workspace).
          */
-        int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err);
+        int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp,
+                struct csn_error *err);
         /* Bytes by which the workspace may grow; *ret_each is the cost of a file in addition to its bytes. */
         uint64_t (*room)(void *owner, uint64_t *ret_each);
         void (*leave)(void *owner);
@@ -56,7 +59,7 @@ struct launch {
         const struct settings *settings;
         const struct language *added;          /* languages of the configuration */
         /* Set by the caller before launch_prepare(). */
-        const char *id;                        /* of the run; part of names, or NULL where the request has neither task_id nor work_dir */
+        const char *id; /* of the run; part of names, or NULL where the request has neither task_id nor work_dir */
         bool local;                            /* the request may name paths of this host */
         bool has_messages;                     /* the runner exchanges messages with the engine */
         bool judged;                           /* run_set_judged() */

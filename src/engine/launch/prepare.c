@@ -26,7 +26,8 @@ static int choose_language(struct launch *launch, struct csn_error *err)
                 return err_field(err, "/language", "no language is given; give language, such as python");
         launch->language = lang_of_file(launch->added, request->name);
         if (!launch->language)
-                return err_field(err, "/language", "no language is given, and the name \"%.60s\" does not tell one; give language", request->name);
+                return err_field(err, "/language",
+                        "no language is given, and the name \"%.60s\" does not tell one; give language", request->name);
         return 0;
 }
 
@@ -45,7 +46,8 @@ int launch_check_needed(struct launch *launch, struct csn_error *err)
         if (HAS(request, run_request, language) || HAS(request, run_request, context))
                 return 0;
         /* A profile that is not there is another fault. */
-        if (profile_find(launch->settings, name, &launch->arena, &profile, err) < 0 || HAS(&profile.request, run_request, language))
+        if (profile_find(launch->settings, name, &launch->arena, &profile, err) < 0 ||
+                HAS(&profile.request, run_request, language))
                 return 0;
         return choose_language(launch, err);
 }
@@ -120,7 +122,10 @@ static void build_env(struct launch *launch)
         const struct run_request *request = &launch->request;
         struct arena *arena = &launch->arena;
         bool tools = launch_wants_tools(&request->tools);
-        char **env = arena_alloc(arena, (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) + request->env_n + 1) * sizeof *env);
+        char **env = arena_alloc(arena,
+                (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) +
+                        request->env_n + 1) *
+                        sizeof *env);
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
                 if (!has_variable(request, tools_env[i]))
@@ -136,7 +141,8 @@ static void build_env(struct launch *launch)
          */
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
                 if (!has_variable(request, threads[i]))
-                        env[n++] = arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
+                        env[n++] =
+                                arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
         for (size_t i = 0; i < request->env_n; i++)
                 env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
         launch->program.program.env = env;
@@ -162,7 +168,8 @@ static int open_input(void *owner, size_t i, struct wire_file *ret_file, int *re
                 *ret_fd = input->work ? files_open_input(launch->work_fd, input->name)
                                       : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
                 if (*ret_fd < 0)
-                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s", launch->entered ? input->name : input->path);
+                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s",
+                                launch->entered ? input->name : input->path);
         } else {
                 *ret_fd = io_memfd("input", input->content.bytes, input->content.len);
                 if (*ret_fd < 0)
@@ -201,9 +208,10 @@ static int examine_input(struct launch *launch, size_t i, uint64_t *left, struct
                 fits = false;
         }
         if (!fits)
-                return err_field(err, "/files", "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
-                                                " allow; %s does not fit", launch->request.limits.input_bytes,
-                                 launch->request.limits.disk_bytes, input->name);
+                return err_field(err, "/files",
+                        "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
+                        " allow; %s does not fit",
+                        launch->request.limits.input_bytes, launch->request.limits.disk_bytes, input->name);
         *left -= digest->size;
         return 0;
 }
@@ -237,7 +245,8 @@ static int add_request_files(struct launch *launch, struct csn_error *err)
                 *input = (struct launch_input){ .name = name, .path = file->path, .id = file->id,
                                              .content = file->content, .mode = 0644 };
                 if (wire_name_check(input->name, strlen(input->name), &why) < 0)
-                        return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s", input->name, why.text);
+                        return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s",
+                                input->name, why.text);
         }
         return 0;
 }
@@ -247,8 +256,9 @@ static int check_names(const struct launch *launch, struct csn_error *err)
         for (size_t i = 0; i < launch->inputs_n; i++)
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(launch->inputs[i].name, launch->inputs[k].name) == 0)
-                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s", launch->inputs[i].name,
-                                                 k == 0 ? ", which is the program's; give the program another" : "");
+                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s",
+                                        launch->inputs[i].name,
+                                        k == 0 ? ", which is the program's; give the program another" : "");
         return 0;
 }
 
@@ -262,8 +272,9 @@ static int add_work_files(struct launch *launch, struct csn_error *err)
         if (files_list(launch->work_fd, &rules, &launch->arena, &list, err) < 0)
                 return -err->code;
         if (list.truncated)
-                return err_field(err, launch->entered ? "/workspace" : "/work_dir", "the folder has more files than disk_files=%" PRIu64 " allows",
-                                 launch->request.limits.disk_files);
+                return err_field(err, launch->entered ? "/workspace" : "/work_dir",
+                        "the folder has more files than disk_files=%" PRIu64 " allows",
+                        launch->request.limits.disk_files);
         struct launch_input *all = arena_alloc(&launch->arena, (launch->inputs_n + list.n + 1) * sizeof *all);
         memcpy(all, launch->inputs, launch->inputs_n * sizeof *all);
         launch->inputs = all;
@@ -272,8 +283,12 @@ static int add_work_files(struct launch *launch, struct csn_error *err)
                 for (size_t k = 0; k < launch->inputs_n && !known; k++)
                         known = strcmp(all[k].name, list.files[i].name) == 0;
                 if (!known)
-                        all[launch->inputs_n++] = (struct launch_input){ .name = list.files[i].name, .mode = 0644, .work = true,
-                                .path = launch->entered ? list.files[i].name : arena_text(&launch->arena, "%s/%s", launch->work_dir, list.files[i].name) };
+                        all[launch->inputs_n++] = (struct launch_input){ .name = list.files[i].name,
+                                .mode = 0644,
+                                .work = true,
+                                .path = launch->entered
+                                        ? list.files[i].name
+                                        : arena_text(&launch->arena, "%s/%s", launch->work_dir, list.files[i].name) };
         }
         return 0;
 }
@@ -283,12 +298,14 @@ static int gather_inputs(struct launch *launch, struct csn_error *err)
         const struct run_request *request = &launch->request;
         uint64_t left = min_u64(request->limits.input_bytes, request->limits.disk_bytes);
         launch->inputs = arena_alloc(&launch->arena, (1 + request->files_n) * sizeof *launch->inputs);
-        launch->inputs[launch->inputs_n++] = (struct launch_input){ .name = launch->main_file, .content = request->code, .mode = 0444,
-                                                           .hidden = true };
+        launch->inputs[launch->inputs_n++] = (struct launch_input){
+                .name = launch->main_file, .content = request->code, .mode = 0444, .hidden = true
+        };
         if (add_request_files(launch, err) < 0 || check_names(launch, err) < 0 || add_work_files(launch, err) < 0)
                 return -err->code;
         if (launch->inputs_n > WIRE_FILES_MAX)
-                return err_field(err, "/files", "%zu input files; at most %d are possible", launch->inputs_n, WIRE_FILES_MAX);
+                return err_field(err, "/files", "%zu input files; at most %d are possible", launch->inputs_n,
+                        WIRE_FILES_MAX);
         launch->digests = arena_alloc(&launch->arena, launch->inputs_n * sizeof *launch->digests);
         for (size_t i = 0; i < launch->inputs_n; i++)
                 if (examine_input(launch, i, &left, err) < 0)
@@ -312,8 +329,10 @@ static void build_argv(struct launch *launch)
                 buf_printf(&options, ",figures=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
-        const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file), *list = arena_copy(&launch->arena, options.bytes, options.len);
-        launch->program.program.argv = lang_argv(launch->language, &launch->arena, list, file, request->args, request->args_n, &launch->program.program.argv_n);
+        const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file),
+                   *list = arena_copy(&launch->arena, options.bytes, options.len);
+        launch->program.program.argv = lang_argv(launch->language, &launch->arena, list, file, request->args,
+                request->args_n, &launch->program.program.argv_n);
         buf_done(&options);
 }
 
@@ -331,10 +350,12 @@ static char *build_label(struct launch *launch)
 {
         char name[24];
         size_t n = 0;
-        for (const char *c = HAS(&launch->request, run_request, task_id) ? launch->request.task_id : ""; *c && n + 1 < sizeof name; c++)
+        for (const char *c = HAS(&launch->request, run_request, task_id) ? launch->request.task_id : "";
+                *c && n + 1 < sizeof name; c++)
                 name[n++] = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ? *c : '_';
         name[n] = 0;
-        return n ? arena_text(&launch->arena, "%s-%.12s", name, launch->id + 4) : arena_text(&launch->arena, "%s", LAUNCH_LABEL);
+        return n ? arena_text(&launch->arena, "%s-%.12s", name, launch->id + 4)
+                 : arena_text(&launch->arena, "%s", LAUNCH_LABEL);
 }
 
 static void build_sandbox(struct launch *launch)
@@ -343,10 +364,11 @@ static void build_sandbox(struct launch *launch)
         const struct limits *limits = &request->limits;
         launch->shape = (struct wire_shape){
                 .flags = (request->landlock == need_REQUIRE ? WIRE_LANDLOCK_REQUIRED : 0) |
-                         (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
-                         (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
-                         (request->strict_proc ? WIRE_PROC_STRICT : 0) | (request->network != network_NONE ? WIRE_PROXY : 0) |
-                         (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0),
+                        (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
+                        (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
+                        (request->strict_proc ? WIRE_PROC_STRICT : 0) |
+                        (request->network != network_NONE ? WIRE_PROXY : 0) |
+                        (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,
@@ -375,7 +397,8 @@ static int check_network(const struct run_request *request, struct csn_error *er
 {
         struct csn_error why;
         if (request->network == network_ALLOW && !request->allow_n)
-                return err_field(err, "/allow", "network is \"allow\" and no host is named; give allow, such as example.org");
+                return err_field(err, "/allow",
+                        "network is \"allow\" and no host is named; give allow, such as example.org");
         if (request->network != network_ALLOW && request->allow_n)
                 return err_field(err, "/network", "hosts are named in allow; that needs network \"allow\"");
         for (size_t i = 0; i < request->allow_n; i++)
@@ -389,7 +412,8 @@ static int check_tools(const struct launch *launch, struct csn_error *err)
         if (!launch_wants_tools(&launch->request.tools))
                 return 0;
         if (launch->backend != &backend_native)
-                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one", launch->backend->name);
+                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one",
+                        launch->backend->name);
         return 0;
 }
 
@@ -421,13 +445,17 @@ static int check_elsewhere(const struct launch *launch, struct csn_error *err)
 {
         const struct run_request *request = &launch->request;
         if (request->stdin.len)
-                return err_field(err, "/stdin", "with the backend %s a program has no standard input", launch->backend->name);
+                return err_field(err, "/stdin", "with the backend %s a program has no standard input",
+                        launch->backend->name);
         if (request->args_n)
                 return err_field(err, "/args", "with the backend %s a program has no arguments", launch->backend->name);
         if (request->network == network_ALLOW)
-                return err_field(err, "/network", "with the backend %s network is none or public", launch->backend->name);
+                return err_field(err, "/network", "with the backend %s network is none or public",
+                        launch->backend->name);
         if (launch->has_messages)
-                return err_field(err, "/backend", "gradings need sandboxes of this host, and the settings name the backend %s", launch->backend->name);
+                return err_field(err, "/backend",
+                        "gradings need sandboxes of this host, and the settings name the backend %s",
+                        launch->backend->name);
         return 0;
 }
 
@@ -439,15 +467,19 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
                 return -err->code;
         if (settings_apply(launch->settings, request, &launch->arena, err) < 0 || check_storage(launch, err) < 0)
                 return -err->code;
-        if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(launch, err) < 0 || choose_name(launch, err) < 0)
+        if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(launch, err) < 0 ||
+                choose_name(launch, err) < 0)
                 return -err->code;
         launch->backend = backend_find(request->backend);
         if (!launch->backend)
-                return err_field(err, "/backend", "there is no backend \"%.40s\"; known are native and host, and e2b in the daemon", request->backend);
+                return err_field(err, "/backend",
+                        "there is no backend \"%.40s\"; known are native and host, and e2b in the daemon",
+                        request->backend);
         if (is_elsewhere(launch) && check_elsewhere(launch, err) < 0)
                 return -err->code;
         if (launch->backend == &backend_host && request->network != network_NONE)
-                return err_field(err, "/network", "the host backend has the host's own network; network has to be none");
+                return err_field(err, "/network",
+                        "the host backend has the host's own network; network has to be none");
         if (check_tools(launch, err) < 0 || work_open(launch, err) < 0 || gather_inputs(launch, err) < 0)
                 return -err->code;
         build_env(launch);
@@ -456,16 +488,20 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
         launch->program.request = request;
         launch->program.language = launch->language->name;
         if (request->packages_n && !is_elsewhere(launch))
-                launch_warn(launch, "packages_not_installed", "packages are checked and recorded, not installed: the image has to have them");
+                launch_warn(launch, "packages_not_installed",
+                        "packages are checked and recorded, not installed: the image has to have them");
         if (launch->backend == &backend_host)
-                launch_warn(launch, "host_backend", "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
-                                              "consider using a different code runner environment.");
+                launch_warn(launch, "host_backend",
+                        "You are running LLM-generated code on your host. This could be potentially dangerous! Please "
+                        "consider using a different code runner environment.");
         return 0;
 }
 
 void launch_init(struct launch *launch, const struct settings *settings, const struct language *added)
 {
-        *launch = (struct launch){ .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1, .program = { .stdin_fd = -1 } };
+        *launch = (struct launch){
+                .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1, .program = { .stdin_fd = -1 }
+        };
 }
 
 void launch_done(struct launch *launch)
@@ -490,7 +526,8 @@ json_t *launch_as_execution(const struct launch *launch)
         size_t len;
         struct arena arena = { 0 };
         const char *code = model_utf8(&arena, request->code.bytes, request->code.len, &len);
-        json_t *json = json_pack("{s:s%, s:I}", "code", code, len, "value_max", (json_int_t)request->limits.value_bytes);
+        json_t *json =
+                json_pack("{s:s%, s:I}", "code", code, len, "value_max", (json_int_t)request->limits.value_bytes);
         arena_done(&arena);
         if (request->svg)
                 json_object_set_new(json, "svg", json_true());

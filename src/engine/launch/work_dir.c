@@ -18,8 +18,10 @@ static int make_folder(struct launch *launch, struct csn_error *err)
         char *path = arena_text(&launch->arena, "%s/runs/%s", state, launch->id);
         if (io_make_folders(path) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
-        launch_warn(launch, "work_dir_missing", "the folder %s does not exist; %s is used instead and kept for the time of "
-                 "engine.retention_ms", launch->request.work_dir, path);
+        launch_warn(launch, "work_dir_missing",
+                "the folder %s does not exist; %s is used instead and kept for the time of "
+                "engine.retention_ms",
+                launch->request.work_dir, path);
         launch->work_dir = path;
         return 0;
 }
@@ -27,7 +29,8 @@ static int make_folder(struct launch *launch, struct csn_error *err)
 static int enter_workspace(struct launch *launch, struct csn_error *err)
 {
         const struct run_request *request = &launch->request;
-        if (launch->storage->enter(launch->storage_owner, request->user ? request->user : "", request->workspace, &launch->work_fd, &launch->work_temp_fd, err) < 0)
+        if (launch->storage->enter(launch->storage_owner, request->user ? request->user : "", request->workspace,
+                    &launch->work_fd, &launch->work_temp_fd, err) < 0)
                 return -err->code;
         launch->entered = true;
         return 0;

@@ -19,8 +19,9 @@
 
 static int open_beneath(int dir_fd, const char *name, uint64_t flags, uint64_t mode)
 {
-        struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode,
-                                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
+        struct open_how how = { .flags = flags | O_CLOEXEC,
+                .mode = mode,
+                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
         return (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof how);
 }
 
@@ -167,7 +168,8 @@ static int open_folder(int dir_fd, const char *name, bool ours)
 }
 
 /* Depth is bounded, so the descriptors and the C stack that this takes are too. */
-static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint64_t until_ms, struct arena *arena, struct names *list)
+static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint64_t until_ms, struct arena *arena,
+        struct names *list)
 {
         int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);   /* nobody else reads on where it stands */
         DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -285,7 +287,8 @@ static int list_names(int dir_fd, bool ours, uint64_t until_ms, struct arena *ar
         return 0;
 }
 
-int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret, struct csn_error *err)
+int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
+        struct csn_error *err)
 {
         struct names list = { 0 };
         int opened = -1;
@@ -429,7 +432,8 @@ int files_remove(int dir_fd, const char *name)
                 char *slash = strrchr(path, '/');
                 if (slash)
                         *slash = 0;
-                auto_fd dir = slash ? open_beneath(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+                auto_fd dir = slash ? open_beneath(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
+                                    : fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
                 const char *base = slash ? slash + 1 : path;
                 bool gone = dir >= 0 && unlinkat(dir, base, first ? 0 : AT_REMOVEDIR) == 0;
                 sys = first && !gone ? errno : sys;

@@ -54,7 +54,8 @@ int files_collect(int home_fd, const struct file_rules *rules, struct arena *are
                   struct csn_error *err);
 
 /* List the names of regular files below a trusted folder, sorted; at most rules->files_max.  Errors: CSN_E_SYSTEM. */
-int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret, struct csn_error *err);
+int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
+        struct csn_error *err);
 
 /*
  * Copy a found file to below an existing folder of the host; folders in the name are created.  A file or link of the

@@ -38,17 +38,20 @@ static const struct {
         { PYTHON, "UnboundLocalError", NOT_DEFINED },
         { SCRIPT, "ReferenceError", NOT_DEFINED },
         { PYTHON, "TypeError", "Wrong type passed to function. Check argument types." },
-        { SCRIPT, "TypeError", "A value is undefined or null, or is no function or object of the kind that is used here. Check it before its use." },
+        { SCRIPT, "TypeError",
+                "A value is undefined or null, or is no function or object of the kind that is used here. Check it before its use." },
         { PYTHON, "ValueError", "Invalid value for operation. Check parameter constraints." },
         { SCRIPT, "RangeError", "Invalid value for operation. Check parameter constraints." },
-        { PYTHON, "UnicodeDecodeError", "The bytes are not in this encoding. Name the encoding, or read the file in binary mode." },
+        { PYTHON, "UnicodeDecodeError",
+                "The bytes are not in this encoding. Name the encoding, or read the file in binary mode." },
         { PYTHON, "IndexError", "List index out of range. Check bounds." },
         { PYTHON, "KeyError", "Dictionary key not found. Check key existence." },
         { PYTHON, "AttributeError", "Object has no such attribute. Check method/attribute name." },
         { PYTHON, "ImportError", "Missing import. Add 'import X' or 'from X import Y'." },
         { PYTHON, "ModuleNotFoundError", NOT_INSTALLED },
         { PYTHON, "SyntaxError", "Python syntax error. Check indentation, brackets, colons." },
-        { SCRIPT, "SyntaxError", "A text that was parsed while the program ran (JSON, a regular expression, code) is malformed. Check that text." },
+        { SCRIPT, "SyntaxError",
+                "A text that was parsed while the program ran (JSON, a regular expression, code) is malformed. Check that text." },
         { PYTHON, "IndentationError", "Indentation error. Use the same number of blanks for each line of a block." },
         { PYTHON, "TabError", "Indentation mixes tabs and blanks. Use blanks only." },
         { PYTHON, "ZeroDivisionError", "Division by zero. Add guard for zero denominator." },
@@ -95,21 +98,18 @@ const char *feedback_for_type(const char *language, const char *type)
 static const struct {
         const char *words, *advice;
 } unreached[] = {
-        { "Temporary failure in name resolution", NO_NETWORK },     /* gai_strerror(3): EAI_AGAIN */
-        { "Name or service not known", NO_NETWORK },                /* EAI_NONAME */
-        { "No address associated with hostname", NO_NETWORK },      /* EAI_NODATA */
-        { "Name does not resolve", NO_NETWORK },                    /* the same in musl */
-        { "Network is unreachable", NO_NETWORK },                   /* strerror(3): ENETUNREACH */
-        { "getaddrinfo EAI_", NO_NETWORK },                         /* Node */
-        { "getaddrinfo ENOTFOUND", NO_NETWORK },
-        { "queryA ECONNREFUSED", NO_NETWORK },
-        { "ENETUNREACH", NO_NETWORK },
-        { "Could not resolve host", NO_NETWORK },                   /* curl, ssh, git */
-        { "unable to resolve host", NO_NETWORK },                   /* wget */
-        { "fetch failed", NO_NETWORK },                             /* Node's fetch, which names the reason in `cause` alone */
-        { "Connection refused", NO_LISTENER },
-        { "ECONNREFUSED", NO_LISTENER },
-        { "Couldn't connect to server", NO_LISTENER },              /* curl */
+        { "Temporary failure in name resolution", NO_NETWORK }, /* gai_strerror(3): EAI_AGAIN */
+        { "Name or service not known", NO_NETWORK },            /* EAI_NONAME */
+        { "No address associated with hostname", NO_NETWORK },  /* EAI_NODATA */
+        { "Name does not resolve", NO_NETWORK },                /* the same in musl */
+        { "Network is unreachable", NO_NETWORK },               /* strerror(3): ENETUNREACH */
+        { "getaddrinfo EAI_", NO_NETWORK },                     /* Node */
+        { "getaddrinfo ENOTFOUND", NO_NETWORK }, { "queryA ECONNREFUSED", NO_NETWORK }, { "ENETUNREACH", NO_NETWORK },
+        { "Could not resolve host", NO_NETWORK }, /* curl, ssh, git */
+        { "unable to resolve host", NO_NETWORK }, /* wget */
+        { "fetch failed", NO_NETWORK },           /* Node's fetch, which names the reason in `cause` alone */
+        { "Connection refused", NO_LISTENER }, { "ECONNREFUSED", NO_LISTENER },
+        { "Couldn't connect to server", NO_LISTENER }, /* curl */
 };
 
 /* Clients that say nothing when they are told to be quiet, and their exit statuses: curl(1), wget(1). */
@@ -131,7 +131,8 @@ static bool has_word(const struct bytes *text, const char *word)
         size_t len = strlen(word);
         const char *end = text->bytes + text->len;
         for (const char *at = text->bytes; at && (at = memmem(at, (size_t)(end - at), word, len)); at += len)
-                if ((at == text->bytes || !isalnum((unsigned char)at[-1])) && (at + len == end || !isalnum((unsigned char)at[len])))
+                if ((at == text->bytes || !isalnum((unsigned char)at[-1])) &&
+                        (at + len == end || !isalnum((unsigned char)at[len])))
                         return true;
         return false;
 }
@@ -144,8 +145,10 @@ static bool ended_as_client(const struct complaint *of)
         char status[40];
         for (size_t i = 0; i < ARRAY_LEN(quiet_clients); i++) {
                 snprintf(status, sizeof status, "exit status %d.", quiet_clients[i].status);
-                if (of->type ? strcmp(of->type, "CalledProcessError") == 0 && strstr(said, status) && has_word(&message, quiet_clients[i].command)
-                             : of->exit_status == quiet_clients[i].status && has_word(&of->code, quiet_clients[i].command))
+                if (of->type ? strcmp(of->type, "CalledProcessError") == 0 && strstr(said, status) &&
+                                        has_word(&message, quiet_clients[i].command)
+                             : of->exit_status == quiet_clients[i].status &&
+                                        has_word(&of->code, quiet_clients[i].command))
                         return true;
         }
         return false;
@@ -163,7 +166,8 @@ static bool asks_outside(const struct bytes *code)
         for (const char *at = code->bytes; at && (at = memmem(at, (size_t)(end - at), "://", 3)) && !outside; at += 3) {
                 outside = true;
                 for (size_t i = 0; i < ARRAY_LEN(inside); i++)
-                        if ((size_t)(end - at - 3) >= strlen(inside[i]) && memcmp(at + 3, inside[i], strlen(inside[i])) == 0)
+                        if ((size_t)(end - at - 3) >= strlen(inside[i]) &&
+                                memcmp(at + 3, inside[i], strlen(inside[i])) == 0)
                                 outside = false;
         }
         return outside && (has_word(code, "curl") || has_word(code, "wget"));

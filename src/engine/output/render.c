@@ -25,7 +25,8 @@ static struct bytes stripped(const struct bytes *bytes)
  */
 static void add_stream(struct buf *buf, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
 {
-        size_t head = missing ? min_u64(bytes->len, result->limits.output_bytes - result->limits.output_bytes / 2) : bytes->len;
+        size_t head = missing ? min_u64(bytes->len, result->limits.output_bytes - result->limits.output_bytes / 2)
+                              : bytes->len;
         while (head && head < bytes->len && ((unsigned char)bytes->bytes[head] & 0xc0) == 0x80)
                 head--;
         buf_add(buf, bytes->bytes ? bytes->bytes : "", head);
@@ -63,7 +64,8 @@ static void add_files(const struct run_result *result, struct buf *buf)
 
 static const char *reason(const struct run_result *result)
 {
-        return HAS(result, run_result, error) && result->error.message ? result->error.message : status_name(result->status);
+        return HAS(result, run_result, error) && result->error.message ? result->error.message
+                                                                       : status_name(result->status);
 }
 
 /* The program's value as text; of length 0 without one.  The bytes belong to the result. */
@@ -150,7 +152,8 @@ static void brief(const struct run_result *result, struct buf *buf)
 }
 
 /* A stream on lines of its own, below its title; nothing where it is empty. */
-static void add_part(struct buf *buf, const char *title, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
+static void add_part(struct buf *buf, const char *title, const struct bytes *bytes, uint64_t missing,
+        const struct run_result *result)
 {
         if (!bytes->len)
                 return;
@@ -166,7 +169,9 @@ static void linx(const struct run_result *result, struct buf *buf)
 {
         struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         if (result->status == status_COMPLETED) {
-                buf_printf(buf, out.len || error.len || value.len ? "Code executed successfully:\n" : "Code executed successfully (no output)\n");
+                buf_printf(buf,
+                        out.len || error.len || value.len ? "Code executed successfully:\n"
+                                                          : "Code executed successfully (no output)\n");
                 add_part(buf, "", &out, result->truncated.stdout_bytes, result);
                 add_value(buf, &value, result);
                 buf_printf(buf, value.len ? "\n" : "");
@@ -182,16 +187,18 @@ static void linx(const struct run_result *result, struct buf *buf)
 /* Whether standard error says what went wrong: an exit status says no more, and of a limit it knows nothing. */
 static bool is_told(const struct run_result *result)
 {
-        return result->stderr.len && (result->status == status_FAILED || (result->status == status_SYNTAX_ERROR && result->error.type));
+        return result->stderr.len &&
+                (result->status == status_FAILED || (result->status == status_SYNTAX_ERROR && result->error.type));
 }
 
 static void codemie(const struct run_result *result, struct buf *buf)
 {
         struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
         if (result->status == status_TIMEOUT) {
-                buf_printf(buf, "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
-                                "operation. Please review your code and consider optimizing it.\n",
-                           (double)result->limits.wall_ms / 1000);
+                buf_printf(buf,
+                        "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
+                        "operation. Please review your code and consider optimizing it.\n",
+                        (double)result->limits.wall_ms / 1000);
                 add_part(buf, PRINTED_BEFORE, &out, result->truncated.stdout_bytes, result);
                 add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
                 return;

@@ -116,8 +116,9 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
                 return arena_text(arena, "CPU time limit of %s reached",
                                   seconds(limits->cpu_ms ? limits->cpu_ms : how->cpu_us / 1000, arena));
         case status_CAPACITY:
-                return arena_text(arena, "The host had no memory left, and the kernel ended the run at %s of the %s that it may use",
-                                  size_text(how->memory_peak, arena), size_text(limits->memory_bytes, arena));
+                return arena_text(arena,
+                        "The host had no memory left, and the kernel ended the run at %s of the %s that it may use",
+                        size_text(how->memory_peak, arena), size_text(limits->memory_bytes, arena));
         case status_MEMORY_EXCEEDED:
                 return arena_text(arena, "Memory limit of %s exceeded", size_text(limits->memory_bytes, arena));
         case status_DISK_EXCEEDED:
@@ -136,7 +137,7 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
                 if (!how->has_status)
                         return "The sandbox ended before the program did";
                 return arena_text(arena, "The program was ended by signal %d (%s)", WTERMSIG((int)how->status),
-                                  sigabbrev_np(WTERMSIG((int)how->status)) ? sigabbrev_np(WTERMSIG((int)how->status)) : "?");
+                        sigabbrev_np(WTERMSIG((int)how->status)) ? sigabbrev_np(WTERMSIG((int)how->status)) : "?");
         case status_SYNTAX_ERROR:
                 return evidence->syntax ? NULL : "The program text is too much for the parser, which crashed";
         case status_FAILED:
@@ -160,14 +161,19 @@ static const char *timeout_cause(const struct evidence *evidence, struct arena *
         uint64_t allowed_us = how->wall_us / 1000 * share;
         bool throttled = how->throttled_us * 10 > how->wall_us;
         if (how->cpu_us * 2 > allowed_us && (share < 1000 || throttled))
-                return arena_text(arena, "It was computing all the time (CPU, not sleep), as much as its share of the processors, cpu_milli=%" PRIu64
-                                         ", let it: check for infinite loops, optimize, or raise the share.", limits->cpu_milli);
+                return arena_text(arena,
+                        "It was computing all the time (CPU, not sleep), as much as its share of the processors, cpu_milli=%" PRIu64
+                        ", let it: check for infinite loops, optimize, or raise the share.",
+                        limits->cpu_milli);
         if (how->cpu_us * 2 > allowed_us)
                 return "It was computing all the time (CPU, not sleep): check for infinite loops or optimize.";
-        uint64_t fair_us = evidence->fair_milli ? min_u64(allowed_us, how->wall_us / 1000 * evidence->fair_milli) : allowed_us;
+        uint64_t fair_us =
+                evidence->fair_milli ? min_u64(allowed_us, how->wall_us / 1000 * evidence->fair_milli) : allowed_us;
         if (throttled || how->cpu_us * 10 > allowed_us || how->cpu_us * 4 > fair_us)
-                return arena_text(arena, "It used less CPU time than it might: it was waiting (sleep, input, a lock, a child), or it was computing and %s.",
-                                  throttled ? "was held back by its share of the processors" : "this host was busy with other programs");
+                return arena_text(arena,
+                        "It used less CPU time than it might: it was waiting (sleep, input, a lock, a child), or it was computing and %s.",
+                        throttled ? "was held back by its share of the processors"
+                                  : "this host was busy with other programs");
         return "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
 }
 
@@ -194,22 +200,26 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
                 if (how->reasons & WIRE_WALL)
                         return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64 ".",
                                           cause, (double)how->cpu_us / 1e6, limits->wall_ms);
-                return arena_text(arena, "It used %.1f s of CPU, not sleep: check for infinite loops or optimize. The limit is "
-                                         "cpu_ms=%" PRIu64 ".",
-                                  (double)how->cpu_us / 1e6, limits->cpu_ms);
+                return arena_text(arena,
+                        "It used %.1f s of CPU, not sleep: check for infinite loops or optimize. The limit is "
+                        "cpu_ms=%" PRIu64 ".",
+                        (double)how->cpu_us / 1e6, limits->cpu_ms);
         }
         case status_CAPACITY:
                 return "The limit of the run was not reached: the memory of the cgroup in which the engine runs, or of the whole host, was. "
                        "The same run may succeed later, or with engine.running_max set lower.";
         case status_MEMORY_EXCEEDED:
                 if (!(how->reasons & WIRE_MEMORY))
-                        return arena_text(arena, "A request for memory was refused, because it went beyond memory_bytes=%" PRIu64 "; the peak before it was %s. "
-                                                 "Process the data in parts, or raise the limit.",
-                                          limits->memory_bytes, size_text(how->memory_peak, arena));
-                return arena_text(arena, "The peak was %s of memory_bytes=%" PRIu64 ", "
-                                         "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "
-                                         "in parts, or raise the limit.",
-                                  size_text(how->memory_peak, arena), limits->memory_bytes);
+                        return arena_text(arena,
+                                "A request for memory was refused, because it went beyond memory_bytes=%" PRIu64
+                                "; the peak before it was %s. "
+                                "Process the data in parts, or raise the limit.",
+                                limits->memory_bytes, size_text(how->memory_peak, arena));
+                return arena_text(arena,
+                        "The peak was %s of memory_bytes=%" PRIu64 ", "
+                        "counting all processes and the files in /tmp, /dev/shm and the home directory. Process the data "
+                        "in parts, or raise the limit.",
+                        size_text(how->memory_peak, arena), limits->memory_bytes);
         case status_DISK_EXCEEDED:
                 return arena_text(arena, "The home directory holds disk_bytes=%" PRIu64 " in at most "
                                          "disk_files=%" PRIu64 " files, /tmp and /dev/shm hold tmp_bytes=%" PRIu64
@@ -223,11 +233,13 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
                 return arena_text(arena, "Print less, or write to a file. The limit is output_bytes=%" PRIu64 ".",
                                   limits->output_bytes);
         case status_CRASHED:
-                return ended_by(evidence, SIGSEGV) ? "A segmentation fault comes from native code: an extension module, ctypes, or "
-                                                     "recursion deeper than the stack."
-                                                   : NULL;
+                return ended_by(evidence, SIGSEGV)
+                        ? "A segmentation fault comes from native code: an extension module, ctypes, or "
+                          "recursion deeper than the stack."
+                        : NULL;
         case status_SYNTAX_ERROR:
-                return arena_text(arena, "%s syntax error. Check %s.", evidence->language, syntax_of(evidence->language));
+                return arena_text(arena, "%s syntax error. Check %s.", evidence->language,
+                        syntax_of(evidence->language));
         default:
                 return NULL;
         }

@@ -14,7 +14,8 @@
 #define QUEUE_MAX 100
 #define START_MS 60000
 #define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
-#define KILLED_MS 2000         /* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
+/* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
+#define KILLED_MS 2000
 #define HELLO_MAX (4 * KIB)
 
 static void tell_waiter(struct context *context, const struct csn_error *error)
@@ -51,7 +52,8 @@ static void died_now(struct context *context, const struct wire_exit *how);
 static void serve(struct context *context)
 {
         struct csn_error err;
-        while (context->state == CONTEXT_IDLE && context->first && !context->stopping && context->psandbox->state == PSANDBOX_READY) {
+        while (context->state == CONTEXT_IDLE && context->first && !context->stopping &&
+                context->psandbox->state == PSANDBOX_READY) {
                 if (context->request.fresh && context->used) {
                         if (renew(context, &err) == 0)
                                 return;
@@ -113,7 +115,8 @@ static void finish(struct context *context, struct wire_exit how)
 /* The runner says that it is done, and what it used is known. */
 static void finish_done(struct context *context)
 {
-        bool failed = context->current->channel.part[CHANNEL_ERROR].len || context->current->channel.part[CHANNEL_SYNTAX].len;
+        bool failed =
+                context->current->channel.part[CHANNEL_ERROR].len || context->current->channel.part[CHANNEL_SYNTAX].len;
         context->state = CONTEXT_IDLE;
         finish(context, (struct wire_exit){ .status = failed ? 1U << 8 : 0, .has_status = 1 });
         serve(context);
@@ -194,7 +197,8 @@ static void refuse_all(struct context *context, const struct csn_error *error)
 static bool hand_on(struct context *context)
 {
         struct run *run = context->current;
-        if (run->handed_on || run->cancelled || run->channel.state != CHANNEL_READY || context->timed_out || context->request.fresh)
+        if (run->handed_on || run->cancelled || run->channel.state != CHANNEL_READY || context->timed_out ||
+                context->request.fresh)
                 return false;
         run->handed_on = true;
         run->state = RUN_QUEUED;
@@ -223,8 +227,9 @@ static void died(struct context *context, const struct wire_exit *how)
         if (!context->why[0] && !how->has_status)
                 snprintf(context->why, sizeof context->why, "it ended");
         else if (!context->why[0])
-                snprintf(context->why, sizeof context->why, WIFSIGNALED((int)how->status) ? "signal %d ended it" : "it ended with status %d",
-                         WIFSIGNALED((int)how->status) ? WTERMSIG((int)how->status) : WEXITSTATUS((int)how->status));
+                snprintf(context->why, sizeof context->why,
+                        WIFSIGNALED((int)how->status) ? "signal %d ended it" : "it ended with status %d",
+                        WIFSIGNALED((int)how->status) ? WTERMSIG((int)how->status) : WEXITSTATUS((int)how->status));
         if (run && !hand_on(context)) {
                 struct wire_exit end = *how;
                 bool oom = context->psandbox->seen.oom_kills > context->before.oom_kills;
@@ -234,7 +239,8 @@ static void died(struct context *context, const struct wire_exit *how)
         }
         if (!was_starting)
                 return;
-        err_set(&error, context->no_interpreter ? CSN_E_LANGUAGE : CSN_E_SYSTEM, 0, "the interpreter of the context did not start: %s", context->why);
+        err_set(&error, context->no_interpreter ? CSN_E_LANGUAGE : CSN_E_SYSTEM, 0,
+                "the interpreter of the context did not start: %s", context->why);
         tell_waiter(context, &error);
         refuse_all(context, &error);
 }
@@ -249,7 +255,9 @@ static void start_again(struct context *context)
         if (!run || context->stopping)
                 return;
         if (!context->request.fresh)
-                run_warn(run, "context_restarted", "the interpreter of this context had ended (%s); this is a new one, without its variables", context->why);
+                run_warn(run, "context_restarted",
+                        "the interpreter of this context had ended (%s); this is a new one, without its variables",
+                        context->why);
         if (start(context, &err) == 0)
                 return;
         context->state = CONTEXT_STARTING;
@@ -331,7 +339,8 @@ static void take_done(struct context *context)
 /* In a run nothing follows a text that does not parse; a context goes on, and says when. */
 static bool is_done_after_syntax(const struct channel *channel, const uint8_t *bytes, size_t len)
 {
-        return channel->state == CHANNEL_ENDED && len == CHANNEL_HEADER && memcmp(bytes, "CSN1", 4) == 0 && bytes[4] == CHANNEL_DONE;
+        return channel->state == CHANNEL_ENDED && len == CHANNEL_HEADER && memcmp(bytes, "CSN1", 4) == 0 &&
+                bytes[4] == CHANNEL_DONE;
 }
 
 static void take_frame(struct context *context, const uint8_t *bytes, size_t len)
@@ -344,7 +353,8 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
                 context_stop_clock(context);
                 tell_waiter(context, NULL);
                 serve(context);
-        } else if (!after_syntax && (!run || context->done || context->text || channel_take(&run->channel, bytes, len, &err) < 0)) {
+        } else if (!after_syntax &&
+                (!run || context->done || context->text || channel_take(&run->channel, bytes, len, &err) < 0)) {
                 /* It, or the program in it, says what it may not: it is no interpreter of ours any more. */
                 snprintf(context->why, sizeof context->why, "its private channel was misused");
                 kill_interpreter(context);
@@ -360,7 +370,9 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
 static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again);
 static void interpreter_ended(struct context *context, const struct wire_exit *how, const struct csn_error *error);
 
-static const struct instance_user instance_user = { .confined = on_confined, .exited = on_exited, .refused = on_refused };
+static const struct instance_user instance_user = {
+        .confined = on_confined, .exited = on_exited, .refused = on_refused
+};
 
 static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
@@ -370,12 +382,14 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
-        else if (instance_join_guest(context->psandbox->instance, zygote, fds, &instance_user, context, &context->instance, &err) == 0)
+        else if (instance_join_guest(context->psandbox->instance, zygote, fds, &instance_user, context,
+                         &context->instance, &err) == 0)
                 return;
         interpreter_ended(context, NULL, &err);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct context *context = call->owner;
         uint64_t status;
@@ -471,8 +485,13 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
 
 static int start_process(struct context *context, const struct wire_program *program, struct csn_error *err)
 {
-        const struct guest_process process = { .flags = GUEST_CHANNELED | (context->request.user == account_ROOT ? GUEST_AS_ROOT : 0), .folder = context->request.cwd, .argv = program->argv, .argv_n = program->argv_n,
-                                               .env = program->env, .env_n = program->env_n };
+        const struct guest_process process = { .flags = GUEST_CHANNELED |
+                        (context->request.user == account_ROOT ? GUEST_AS_ROOT : 0),
+                .folder = context->request.cwd,
+                .argv = program->argv,
+                .argv_n = program->argv_n,
+                .env = program->env,
+                .env_n = program->env_n };
         return guest_call_process(context->psandbox, &context->call, &process, err);
 }
 
@@ -482,11 +501,13 @@ static int start(struct context *context, struct csn_error *err)
         struct wire_program *program = &context->program.program;
         struct psandbox *psandbox = context->psandbox;
         /* What waits in a zygote becomes `user` and nobody else. */
-        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER && pools_find_zygote(psandbox->engine->pools, psandbox->launch.request.image) != 0;
+        bool warm = context->language->zygote && !context->cold && context->request.user == account_USER &&
+                pools_find_zygote(psandbox->engine->pools, psandbox->launch.request.image) != 0;
         arena_done(&context->started);
         context->program = (struct backend_program){ .limits = psandbox->launch.program.limits, .stdin_fd = -1 };
         lang_context_program(context->language, &context->started, warm, program);
-        program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n, &context->started, &program->env_n);
+        program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n,
+                &context->started, &program->env_n);
         context->state = CONTEXT_STARTING;
         context->call.events = &events;
         context->call.owner = context;
@@ -542,7 +563,8 @@ int context_restart(struct context *context, struct context_waiter *waiter, stru
 {
         struct csn_error error;
         if (context->psandbox->state != PSANDBOX_READY || !context->psandbox->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "over");
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s",
+                        context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "over");
         err_set(&error, CSN_E_CANCELLED, 0, "the context was restarted");
         stop(context, &error);
         context->cold = false;
@@ -639,7 +661,8 @@ static bool contexts_execute(const struct psandbox *psandbox)
         return false;
 }
 
-static const struct psandbox_observer observer = { contexts_saw, contexts_frozen, contexts_ended, contexts_execute, contexts_idle };
+static const struct psandbox_observer observer = { contexts_saw, contexts_frozen, contexts_ended, contexts_execute,
+        contexts_idle };
 
 /* ---- opening ---- */
 
@@ -656,7 +679,8 @@ static void keep_request(struct context *context, const struct context_request *
                                              .value = arena_text(&context->arena, "%s", request->env[i].value) };
 }
 
-int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err)
+int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter,
+        struct context **ret, struct csn_error *err)
 {
         const struct language *language;
         size_t n = 0;
@@ -669,11 +693,15 @@ int context_open(struct psandbox *psandbox, const struct context_request *reques
         for (struct context *context = psandbox->contexts; context; context = context->next)
                 n++;
         if (n >= psandbox->engine->settings->engine.contexts_max)
-                return err_set(err, CSN_E_BUSY, 0, "contexts of the sandbox: %zu, as many as engine.contexts_max allows; close one", n);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "contexts of the sandbox: %zu, as many as engine.contexts_max allows; close one", n);
         struct context *context = mem_alloc(sizeof *context);
-        *context = (struct context){ .psandbox = psandbox, .language = language, .clock = { .fired = on_clock, .owner = context },
-                                     .usage_report = { .fired = on_usage, .owner = context },
-                                     .made = clock_number(&psandbox->engine->newest_context), .created_ms = time_now_ms() };
+        *context = (struct context){ .psandbox = psandbox,
+                .language = language,
+                .clock = { .fired = on_clock, .owner = context },
+                .usage_report = { .fired = on_usage, .owner = context },
+                .made = clock_number(&psandbox->engine->newest_context),
+                .created_ms = time_now_ms() };
         psandbox->observer = &observer;
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
@@ -704,9 +732,11 @@ static int submit(struct run *run, struct csn_error *err)
         if (!context)
                 return err_field(err, "/context", "there is no context %.60s any more", run->launch.request.context);
         if (context->psandbox->state != PSANDBOX_READY)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s", context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "not ready");
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox of the context is %s",
+                        context->psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "not ready");
         if (context->waiting >= QUEUE_MAX)
-                return err_set(err, CSN_E_BUSY, 0, "the queue of this context is full: %zu waiting; try again later", context->waiting);
+                return err_set(err, CSN_E_BUSY, 0, "the queue of this context is full: %zu waiting; try again later",
+                        context->waiting);
         run->context = context;
         run->state = RUN_QUEUED;
         run->queued_us = clock_us();

@@ -23,7 +23,8 @@ struct context_waiter {
  * called once when the interpreter is ready or has failed.  After CSN_E_INPUT with the field /cwd the context no longer
  * exists: it cannot use its folder.  Errors: CSN_E_INPUT, CSN_E_LANGUAGE, CSN_E_BUSY, CSN_E_SYSTEM.
  */
-int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter, struct context **ret, struct csn_error *err);
+int context_open(struct psandbox *psandbox, const struct context_request *request, struct context_waiter *waiter,
+        struct context **ret, struct csn_error *err);
 struct context *context_find(struct engine *engine, const char *id, const char *owner);
 struct context *context_next(struct psandbox *psandbox, struct context *context);
 /* Creation number: later contexts have higher ones, and come first in lists. */

@@ -5,7 +5,8 @@
 
 #define GRACE_MS 2000                /* after an interrupt; then the interpreter is killed */
 #define USAGE_REPORT_MIN_US 20000    /* CPU time is looked at no more often than this, */
-#define USAGE_REPORT_MAX_US 1000000  /* and no less: where the kernel does not keep cpu_milli more may be used at once */
+/* and no less: where the kernel does not keep cpu_milli more may be used at once */
+#define USAGE_REPORT_MAX_US 1000000
 
 /* ---- clocks ---- */
 
@@ -54,7 +55,8 @@ void context_send_text(struct context *context)
         if (context->before_due)
                 return;
         while (context->text && context->text_at < context->text_len) {
-                size_t left = context->text_len - context->text_at, piece = min_u64(left, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
+                size_t left = context->text_len - context->text_at,
+                       piece = min_u64(left, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
                 if (!send_frame(context, piece < left ? CHANNEL_MORE : 0, context->text + context->text_at, piece))
                         return;
                 context->text_at += piece;
@@ -114,7 +116,8 @@ void context_measure(struct context *context, const struct wire_stats *seen)
                 context_end_execution(context, WIRE_CPU);
         else                           /* however busy it is, it is not used up before that */
                 loop_timer(loop_of(context), &context->usage_report,
-                           max_u64(USAGE_REPORT_MIN_US, min_u64((most - used) * 1000 / limits->cpu_milli, USAGE_REPORT_MAX_US)));
+                        max_u64(USAGE_REPORT_MIN_US,
+                                min_u64((most - used) * 1000 / limits->cpu_milli, USAGE_REPORT_MAX_US)));
 }
 
 void context_measure_soon(struct context *context)

@@ -8,7 +8,8 @@
 /* ---- the folder that a context is to begin in ---- */
 
 /* Before an interpreter is started, for one that comes from a zygote goes there with its first execution only. */
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
@@ -24,7 +25,8 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         struct csn_error err;
         const char *why = error ? strerrordesc_np(error->sys) : NULL;
         if (error && call->refused) {
-                err_field(&err, "/cwd", "a context cannot begin in %.300s: %s; make the folder first, or name another", context->request.cwd, why ? why : "it is not allowed");
+                err_field(&err, "/cwd", "a context cannot begin in %.300s: %s; make the folder first, or name another",
+                        context->request.cwd, why ? why : "it is not allowed");
                 error = &err;
         }
         context->looked(context, error);
@@ -35,12 +37,16 @@ bool context_is_elsewhere(const struct context *context)
         return strcmp(context->request.cwd, SANDBOX_HOME) != 0;
 }
 
-int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error), struct csn_error *err)
+int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error),
+        struct csn_error *err)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         /* What is in a folder can be looked at by whoever can go there. */
-        const struct guest_file file = { .verb = GUEST_STAT, .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
-                                         .path = arena_text(&context->arena, "%s/.", context->request.cwd), .to = (char[]){ "" }, .space = (char[]){ "" } };
+        const struct guest_file file = { .verb = GUEST_STAT,
+                .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
+                .path = arena_text(&context->arena, "%s/.", context->request.cwd),
+                .to = (char[]){ "" },
+                .space = (char[]){ "" } };
         context->looked = looked;
         context->look.events = &events;
         context->look.owner = context;
@@ -52,7 +58,8 @@ int context_look(struct context *context, void (*looked)(struct context *context
 /* Limits that each execution has for itself; all others are those of its sandbox as a whole. */
 static bool is_of_execution(const char *limit)
 {
-        static const char *const limits[] = { "wall_ms", "cpu_ms", "output_bytes", "output_action", "value_bytes", "background_ms", "output_files", "input_bytes" };
+        static const char *const limits[] = { "wall_ms", "cpu_ms", "output_bytes", "output_action", "value_bytes",
+                "background_ms", "output_files", "input_bytes" };
         for (size_t i = 0; i < ARRAY_LEN(limits); i++)
                 if (strcmp(limits[i], limit) == 0)
                         return true;
@@ -61,10 +68,12 @@ static bool is_of_execution(const char *limit)
 
 static int differs(const char *of, const char *name, json_t *asked, json_t *own, struct csn_error *err)
 {
-        char *asked_text = json_dumps(asked, JSON_ENCODE_ANY), *own_text = own ? json_dumps(own, JSON_ENCODE_ANY) : NULL, where[80];
+        char *asked_text = json_dumps(asked, JSON_ENCODE_ANY),
+             *own_text = own ? json_dumps(own, JSON_ENCODE_ANY) : NULL, where[80];
         snprintf(where, sizeof where, "/%s%s%s", of, of[0] ? "/" : "", name);
-        err_field(err, where, "%s%s%s is %.100s, and the sandbox of the context has %.100s: it is for all that is in the sandbox. Leave it out, or make a sandbox with it",
-                  of, of[0] ? "." : "", name, asked_text ? asked_text : "", own_text ? own_text : "none");
+        err_field(err, where,
+                "%s%s%s is %.100s, and the sandbox of the context has %.100s: it is for all that is in the sandbox. Leave it out, or make a sandbox with it",
+                of, of[0] ? "." : "", name, asked_text ? asked_text : "", own_text ? own_text : "none");
         free(asked_text);
         free(own_text);
         return -err->code;
@@ -105,7 +114,8 @@ static int check_same(const char *of, json_t *asked, json_t *own, struct csn_err
 }
 
 /* An execution cannot have otherwise what its sandbox has. */
-static int check_part_of_sandbox(const struct run_request *request, const struct psandbox *psandbox, struct csn_error *err)
+static int check_part_of_sandbox(const struct run_request *request, const struct psandbox *psandbox,
+        struct csn_error *err)
 {
         json_t *asked = part_of_sandbox(request), *own = part_of_sandbox(&psandbox->launch.request);
         int rc = check_same("limits", json_object_get(asked, "limits"), json_object_get(own, "limits"), err);
@@ -129,14 +139,17 @@ static int check_bounds(const struct limits *asked, const struct limits *most, s
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];
                 char value[40], bound[40], where[80];
-                if (field->kind != KIND_NUM || !is_of_execution(field->name) || !(asked->present & most->present & (uint64_t)1 << i) ||
-                    limit_of(asked, field) <= limit_of(most, field))
+                if (field->kind != KIND_NUM || !is_of_execution(field->name) ||
+                        !(asked->present & most->present & (uint64_t)1 << i) ||
+                        limit_of(asked, field) <= limit_of(most, field))
                         continue;
-                model_print_exact(field, *(const uint64_t *)(const void *)((const char *)asked + field->at), value, sizeof value);
+                model_print_exact(field, *(const uint64_t *)(const void *)((const char *)asked + field->at), value,
+                        sizeof value);
                 model_print_exact(field, limit_of(most, field), bound, sizeof bound);
                 snprintf(where, sizeof where, "/limits/%s", field->name);
-                return err_field(err, where, "limits.%s is %s; the sandbox of the context was made with %s, which is the most for an execution in it",
-                                 field->name, value, bound);
+                return err_field(err, where,
+                        "limits.%s is %s; the sandbox of the context was made with %s, which is the most for an execution in it",
+                        field->name, value, bound);
         }
         return 0;
 }
@@ -161,18 +174,22 @@ int context_take_limits(struct run *run, const struct context *context, struct c
 {
         struct run_request *request = &run->launch.request;
         const struct language *language;
-        if (request->files_n || request->exports_n || request->stdin.len || request->args_n || HAS(request, run_request, work_dir) ||
-            HAS(request, run_request, workspace))
-                return err_field(err, "/context", "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
+        if (request->files_n || request->exports_n || request->stdin.len || request->args_n ||
+                HAS(request, run_request, work_dir) || HAS(request, run_request, workspace))
+                return err_field(err, "/context",
+                        "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
         if (HAS(request, run_request, tools))
-                return err_field(err, "/tools", "an execution in a context has the tools of its sandbox; give tools when that is made");
+                return err_field(err, "/tools",
+                        "an execution in a context has the tools of its sandbox; give tools when that is made");
         if (!HAS(request, run_request, language))
                 SET(request, run_request, language, arena_text(&run->launch.arena, "%s", context->language->name));
         else if (lang_find(NULL, request->language, &language, err) < 0)
                 return -err->code;
         else if (language != context->language)
-                return err_field(err, "/language", "the context is one of %s, not of %s", context->language->title, language->title);
-        if (check_part_of_sandbox(request, context->psandbox, err) < 0 || check_bounds(&request->limits, &context->psandbox->bounds, err) < 0)
+                return err_field(err, "/language", "the context is one of %s, not of %s", context->language->title,
+                        language->title);
+        if (check_part_of_sandbox(request, context->psandbox, err) < 0 ||
+                check_bounds(&request->limits, &context->psandbox->bounds, err) < 0)
                 return -err->code;
         take_limits(run, context->psandbox);
         /*
@@ -193,7 +210,8 @@ void context_adopt(struct run *run)
         for (size_t i = 0; i < object_limits.n; i++) {
                 const struct field *field = &object_limits.fields[i];
                 if (field->kind == KIND_NUM && !is_of_execution(field->name))
-                        memcpy((char *)&request->limits + field->at, (const char *)&own->limits + field->at, sizeof(uint64_t));
+                        memcpy((char *)&request->limits + field->at, (const char *)&own->limits + field->at,
+                                sizeof(uint64_t));
         }
         run->launch.backend = launch->backend;
         request->backend = arena_text(&run->launch.arena, "%s", own->backend);

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #define BLOCK (GUEST_DATA_MAX)
-#define OVERHEAD 4             /* an archive is at most so often as large as its disk: a small file has a head and is padded */
+/* an archive is at most so often as large as its disk: a small file has a head and is padded */
+#define OVERHEAD 4
 #define KEPT_TEXT 400
 
 /*
@@ -91,7 +92,8 @@ static void keep(struct psandbox_copy *copy, const uint8_t *bytes, size_t len)
         if (copy->ended)
                 return;
         if (copy->bytes + len > copy->max) {
-                err_set(&err, CSN_E_SYSTEM, 0, "the copy of the sandbox' files is longer than %llu bytes", (unsigned long long)copy->max);
+                err_set(&err, CSN_E_SYSTEM, 0, "the copy of the sandbox' files is longer than %llu bytes",
+                        (unsigned long long)copy->max);
                 fail(copy, &err);
         } else if (pwrite(copy->fd, bytes, len, (off_t)copy->bytes) != (ssize_t)len) {
                 err_set(&err, CSN_E_SYSTEM, errno, "write the copy of a sandbox' files");
@@ -100,7 +102,8 @@ static void keep(struct psandbox_copy *copy, const uint8_t *bytes, size_t len)
         copy->bytes += len;
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct psandbox_copy *copy = call->owner;
         struct csn_error err;
@@ -165,16 +168,21 @@ static void on_late(struct timer *timer)
 }
 
 /* One of the scripts, with its arguments or NULL. */
-static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *script, const char *folder, const char *option, struct csn_error *err)
+static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *script, const char *folder,
+        const char *option, struct csn_error *err)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
-        char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" }, (char *)(uintptr_t)folder,
-                         (char *)(uintptr_t)option, NULL };
+        char *argv[] = { (char[]){ "/bin/bash" }, (char[]){ "-c" }, (char *)(uintptr_t)script, (char[]){ "copy" },
+                (char *)(uintptr_t)folder, (char *)(uintptr_t)option, NULL };
         char *env[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LC_ALL=C.UTF-8" }, NULL };
         const struct limits *limits = psandbox_limits(psandbox);
         bool root = psandbox->request.root, saves = script == save_script;
-        struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = folder ? 6 : 4, .env = env, .env_n = 2,
-                                         .flags = (saves ? 0 : GUEST_INPUT) | (root ? GUEST_AS_ROOT : 0) };
+        struct guest_process process = { .folder = (char[]){ "/" },
+                .argv = argv,
+                .argv_n = folder ? 6 : 4,
+                .env = env,
+                .env_n = 2,
+                .flags = (saves ? 0 : GUEST_INPUT) | (root ? GUEST_AS_ROOT : 0) };
         copy->fd = fd;
         copy->saves = saves;
         copy->bytes = copy->in_flight = 0;
@@ -202,10 +210,12 @@ int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd,
         return begin(psandbox, copy, fd, load_script, NULL, NULL, err);
 }
 
-int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder, struct csn_error *err)
+int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder,
+        struct csn_error *err)
 {
         uint8_t magic[2] = { 0 };
-        bool packed = pread(fd, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f && magic[1] == 0x8b;   /* RFC 1952 */
+        bool packed = pread(fd, magic, sizeof magic, 0) == sizeof magic && magic[0] == 0x1f &&
+                magic[1] == 0x8b; /* RFC 1952 */
         return begin(psandbox, copy, fd, unpack_script, folder, packed ? "-z" : "--", err);
 }
 

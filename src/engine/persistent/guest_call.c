@@ -75,7 +75,8 @@ static bool read_packet(struct guest_call *call)
         if (len > 0) {
                 more = take_packet(call, bytes, (size_t)len, fds);
         } else {
-                err_set(&err, len < 0 ? CSN_E_PROTOCOL : CSN_E_BUSY, len < 0 ? errno : 0, "the sandbox ended, or its guest broke off");
+                err_set(&err, len < 0 ? CSN_E_PROTOCOL : CSN_E_BUSY, len < 0 ? errno : 0,
+                        "the sandbox ended, or its guest broke off");
                 /* The end of a sandbox that we ended is seen here before the supervisor tells of it. */
                 end(call, call->psandbox->why.code ? &call->psandbox->why : &err);
         }
@@ -103,16 +104,22 @@ static void guest_call_ready(struct watch *watch, uint32_t events)
 
 /* ---- what goes ---- */
 
-static int open_call(struct psandbox *psandbox, struct guest_call *call, struct buf *request, bool fits, struct csn_error *err)
+static int open_call(struct psandbox *psandbox, struct guest_call *call, struct buf *request, bool fits,
+        struct csn_error *err)
 {
         int pair[2];
         /* Without its instance it is ending: what is open is closed, and nothing new begins. */
         if (psandbox->state != PSANDBOX_READY || !psandbox->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", psandbox->state == PSANDBOX_MAKING ? "not ready yet" : psandbox->state == PSANDBOX_PAUSED ? "paused; resume it" : "over");
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s",
+                        psandbox->state == PSANDBOX_MAKING           ? "not ready yet"
+                                : psandbox->state == PSANDBOX_PAUSED ? "paused; resume it"
+                                                                     : "over");
         if (!fits)
-                return err_set(err, CSN_E_INPUT, 0, "command, environment and names are together longer than %d KiB", WIRE_MAX / 1024);
+                return err_set(err, CSN_E_INPUT, 0, "command, environment and names are together longer than %d KiB",
+                        WIRE_MAX / 1024);
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make a pair of sockets");
+                return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
+                        "make a pair of sockets");
         auto_fd ours = pair[0], theirs = pair[1];
         call->watch = (struct watch){ .fd = -1, .ready = guest_call_ready, .owner = call };
         call->done = call->refused = false;
@@ -128,7 +135,8 @@ static int open_call(struct psandbox *psandbox, struct guest_call *call, struct 
         return 0;
 }
 
-int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process, struct csn_error *err)
+int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process,
+        struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -146,7 +154,8 @@ int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct 
         return rc;
 }
 
-int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file, struct csn_error *err)
+int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file,
+        struct csn_error *err)
 {
         struct buf request;
         buf_init(&request, WIRE_MAX);
@@ -186,7 +195,8 @@ static bool send_packet(struct guest_call *call, struct buf *packet, bool fits)
 {
         struct csn_error err;
         bool sent = fits && call->psandbox && wire_send(call->watch.fd, packet->bytes, packet->len, NULL, 0) == 0;
-        if (!sent && fits && call->psandbox && call->watch.active && loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN | EPOLLOUT, &err) < 0)
+        if (!sent && fits && call->psandbox && call->watch.active &&
+                loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN | EPOLLOUT, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         buf_done(packet);
         return sent;
@@ -220,6 +230,7 @@ void guest_call_hold(struct guest_call *call, bool on)
                 return;
         if (on)
                 loop_unwatch(call->psandbox->engine->loop, &call->watch);
-        else if (!call->watch.active && loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
+        else if (!call->watch.active &&
+                loop_watch(call->psandbox->engine->loop, &call->watch, call->watch.fd, EPOLLIN, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
 }

@@ -16,7 +16,8 @@ struct psandbox;
 /* Events of a guest call, from the loop. */
 struct guest_call_events {
         /* A packet of the guest; the callee may take descriptors by setting them to -1. */
-        void (*packet)(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX]);
+        void (*packet)(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+                int fds[WIRE_FDS_MAX]);
         /* The socket has room, after guest_call_send() returned false. */
         void (*room)(struct guest_call *call);
         /*
@@ -41,9 +42,11 @@ struct guest_call {
  * Begin a call; ended() follows unless the call is closed.  Errors: CSN_E_BUSY (the sandbox is paused, not ready, or
  * over), CSN_E_INPUT (too long), CSN_E_SYSTEM.
  */
-int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process, struct csn_error *err);
+int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process,
+        struct csn_error *err);
 int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
-int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file, struct csn_error *err);
+int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file,
+        struct csn_error *err);
 /*
  * Connect to a program that listens on this port of the sandbox's loopback: STARTED when connected, then as a process.
  * Fails with ECONNREFUSED in sys if no program listens.  Errors: as above.

@@ -143,7 +143,8 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
         (void)instance;
         struct csn_error why;
         if (how->reasons & WIRE_MEMORY)
-                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64, psandbox->launch.request.limits.memory_bytes);
+                err_set(&why, CSN_E_BUSY, 0, "the sandbox was ended: it used more than memory_bytes=%" PRIu64,
+                        psandbox->launch.request.limits.memory_bytes);
         else if (how->reasons & WIRE_WALL)
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox' time is over");
         else
@@ -217,7 +218,8 @@ static void broken(struct psandbox *psandbox, const struct csn_error *err)
         end(psandbox, err);
 }
 
-static void on_sudo_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_sudo_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
@@ -247,7 +249,8 @@ static void give_sudo(struct psandbox *psandbox)
 /* The guest and the supervisor have both told. */
 static void mark_ready(struct psandbox *psandbox)
 {
-        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received || !psandbox->has_boundary)
+        if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received ||
+                !psandbox->has_boundary)
                 return;
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         psandbox->state = PSANDBOX_READY;
@@ -272,7 +275,8 @@ static void guest_said(struct psandbox *psandbox, const uint8_t *bytes, size_t l
         enum guest_kind kind = guest_kind_of(bytes, len);
         if (kind == GUEST_FAILED && !psandbox->hello_received && guest_get_error(bytes, len, &error, &err) == 0) {
                 broken(psandbox, &error);
-        } else if (kind != GUEST_HELLO || psandbox->hello_received || guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
+        } else if (kind != GUEST_HELLO || psandbox->hello_received ||
+                guest_get_number(bytes, len, &version, &err) < 0 || version != GUEST_VERSION) {
                 err_set(&err, CSN_E_PROTOCOL, 0, "the guest said what it may not");
                 broken(psandbox, &err);
         } else {
@@ -315,7 +319,9 @@ static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
 {
         static const struct egress_events events = { on_connection };
         const struct run_request *request = &psandbox->launch.request;
-        const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n };
+        const struct egress_rules rules = {
+                .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n
+        };
         return fd < 0 ? 0 : egress_open(psandbox->engine->loop, fd, &rules, &events, psandbox, &psandbox->egress, err);
 }
 
@@ -340,8 +346,10 @@ static void on_made(void *owner, struct instance *instance)
         fd_close(&instance->ends.out);
         fd_close(&instance->ends.error);
         fd_close(&instance->ends.channel);
-        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 || open_tool_socket(psandbox, take_fd(&instance->ends.tool_socket), &err) < 0 || instance_guest(instance, &psandbox->launch.program.limits, &psandbox->sock.fd, &err) < 0 ||
-            loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
+        if (open_proxy(psandbox, take_fd(&instance->ends.proxy), &err) < 0 ||
+                open_tool_socket(psandbox, take_fd(&instance->ends.tool_socket), &err) < 0 ||
+                instance_guest(instance, &psandbox->launch.program.limits, &psandbox->sock.fd, &err) < 0 ||
+                loop_watch(psandbox->engine->loop, &psandbox->sock, psandbox->sock.fd, EPOLLIN, &err) < 0)
                 broken(psandbox, &err);
         else
                 loop_timer(psandbox->engine->loop, &psandbox->greeting, HELLO_MS * 1000ULL);
@@ -357,7 +365,8 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         (void)instance;
         struct csn_error err;
         psandbox->instance = NULL;
-        if (!again || psandbox->hello_received || psandbox->why.code || launch_wants_tools(&psandbox->launch.request.tools)) {
+        if (!again || psandbox->hello_received || psandbox->why.code ||
+                launch_wants_tools(&psandbox->launch.request.tools)) {
                 end_now(psandbox, error);
                 return;
         }
@@ -369,7 +378,8 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
         psandbox->has_boundary = false;
-        if (instance_new(&psandbox->engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox, &psandbox->instance, &err) < 0)
+        if (instance_new(&psandbox->engine->instances, &backend_native, &psandbox->launch.shape, &instance_user,
+                    psandbox, &psandbox->instance, &err) < 0)
                 end_now(psandbox, &err);
 }
 
@@ -398,8 +408,11 @@ static void on_frozen(void *owner, bool on, const struct csn_error *error)
 static int change(struct psandbox *psandbox, enum psandbox_state from, bool on, struct csn_error *err)
 {
         if (psandbox->state != from || psandbox->changing || !psandbox->instance)
-                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s", psandbox->changing ? "being paused or resumed" : psandbox->state == PSANDBOX_MAKING ? "not ready yet"
-                                                                        : psandbox->state == PSANDBOX_PAUSED ? "paused already" : "not paused");
+                return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s",
+                        psandbox->changing                           ? "being paused or resumed"
+                                : psandbox->state == PSANDBOX_MAKING ? "not ready yet"
+                                : psandbox->state == PSANDBOX_PAUSED ? "paused already"
+                                                                     : "not paused");
         psandbox->changing = true;
         instance_freeze(psandbox->instance, on);
         return 0;
@@ -453,14 +466,16 @@ struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox,
 {
         for (psandbox = psandbox ? psandbox->next : engine->psandboxes; psandbox; psandbox = psandbox->next)
                 /* For its owner one that is being ended is not there any more. */
-                if (psandbox->state != PSANDBOX_OVER && (!owner || (!psandbox->why.code && strcmp(psandbox->owner, owner) == 0)))
+                if (psandbox->state != PSANDBOX_OVER &&
+                        (!owner || (!psandbox->why.code && strcmp(psandbox->owner, owner) == 0)))
                         return psandbox;
         return NULL;
 }
 
 struct psandbox *psandbox_find(struct engine *engine, const char *id, const char *owner)
 {
-        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox; psandbox = psandbox_next(engine, psandbox, owner))
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, owner); psandbox;
+                psandbox = psandbox_next(engine, psandbox, owner))
                 if (strcmp(psandbox->id, id) == 0)
                         return psandbox;
         return NULL;
@@ -475,21 +490,29 @@ static int has_room(struct engine *engine, const char *owner, struct csn_error *
                 own += psandbox->state != PSANDBOX_OVER && strcmp(psandbox->owner, owner) == 0;
         }
         if (all >= settings->sandboxes_max)
-                return err_set(err, CSN_E_BUSY, 0, "persistent sandboxes: %zu, as many as engine.sandboxes_max allows; end one, or raise engine.sandboxes_max", all);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "persistent sandboxes: %zu, as many as engine.sandboxes_max allows; end one, or raise engine.sandboxes_max",
+                        all);
         if (own >= settings->sandboxes_owner_max)
-                return err_set(err, CSN_E_BUSY, 0, "persistent sandboxes of yours: %zu, as many as engine.sandboxes_owner_max allows; end one", own);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "persistent sandboxes of yours: %zu, as many as engine.sandboxes_owner_max allows; end one",
+                        own);
         return 0;
 }
 
 int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error *err)
 {
         uint64_t most = psandbox->engine->settings->engine.sandbox_ttl_ms;
-        int64_t now_ms = psandbox->expires_ms ? time_now_ms() : psandbox->created_ms;   /* a whole day is possible when it is made */
+        int64_t now_ms = psandbox->expires_ms ? time_now_ms()
+                                              : psandbox->created_ms; /* a whole day is possible when it is made */
         if (ttl_ms > most)
-                return err_field(err, "/ttl_ms", "ttl_ms is %" PRIu64 "; the administrator allows %" PRIu64 " (engine.sandbox_ttl_ms)", ttl_ms, most);
+                return err_field(err, "/ttl_ms",
+                        "ttl_ms is %" PRIu64 "; the administrator allows %" PRIu64 " (engine.sandbox_ttl_ms)", ttl_ms,
+                        most);
         if (now_ms + (int64_t)ttl_ms > psandbox->created_ms + DAY_MS)
-                return err_field(err, "/ttl_ms", "a sandbox ends %d hours after it was made; until then ttl_ms can be %lld", DAY_MS / 3600000,
-                                 (long long)max_u64((uint64_t)(psandbox->created_ms + DAY_MS - now_ms), 0));
+                return err_field(err, "/ttl_ms",
+                        "a sandbox ends %d hours after it was made; until then ttl_ms can be %lld", DAY_MS / 3600000,
+                        (long long)max_u64((uint64_t)(psandbox->created_ms + DAY_MS - now_ms), 0));
         psandbox->expires_ms = now_ms + (int64_t)ttl_ms;
         psandbox->request.ttl_ms = ttl_ms;
         loop_timer(psandbox->engine->loop, &psandbox->ttl, ttl_ms * 1000);
@@ -537,38 +560,54 @@ static int prepare(struct psandbox *psandbox, const struct sandbox_request *requ
         struct launch *launch = &psandbox->launch;
         if (copy_request(psandbox, request, err) < 0)
                 return -err->code;
-        as_run_request(&psandbox->request, &launch->arena, &launch->request);   /* without defaults: a profile comes before them */
+        as_run_request(&psandbox->request, &launch->arena,
+                &launch->request); /* without defaults: a profile comes before them */
         psandbox->bounds = psandbox->request.limits;
         model_defaults(&object_sandbox_request, &psandbox->request);
         if (!HAS(request, sandbox_request, ttl_ms))
-                psandbox->request.ttl_ms = min_u64(psandbox->request.ttl_ms, psandbox->engine->settings->engine.sandbox_ttl_ms);
+                psandbox->request.ttl_ms =
+                        min_u64(psandbox->request.ttl_ms, psandbox->engine->settings->engine.sandbox_ttl_ms);
         if (psandbox_extend(psandbox, psandbox->request.ttl_ms, err) < 0 || launch_prepare(launch, err) < 0)
                 return -err->code;
         if (launch->backend != &backend_native)
-                return err_set(err, CSN_E_UNSUPPORTED, 0, "persistent sandboxes are made by the native backend only, and the settings name another");
-        const struct tools_for whom = { .request = &launch->request.tools, .id = psandbox->id, .owner = psandbox->owner };
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "persistent sandboxes are made by the native backend only, and the settings name another");
+        const struct tools_for whom = {
+                .request = &launch->request.tools, .id = psandbox->id, .owner = psandbox->owner
+        };
         const struct engine *engine = psandbox->engine;
-        return launch_wants_tools(whom.request) ? tool_session_open(engine->tools, engine->tools_owner, &whom, &psandbox->tool_session, err) : 0;
+        return launch_wants_tools(whom.request)
+                ? tool_session_open(engine->tools, engine->tools_owner, &whom, &psandbox->tool_session, err)
+                : 0;
 }
 
 static const struct guest_call_user call_user = { .used = psandbox_touch, .program_ended = report_usage };
 
-int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err)
+int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner,
+        struct psandbox **ret, struct csn_error *err)
 {
         if (request->root && !engine->settings->engine.sandbox_root)
                 return err_field(err, "/root", "root inside is switched off here (engine.sandbox_root)");
         if (request->sudo && !request->root)
                 return err_field(err, "/sudo", "sudo needs root: \"root\": true");
         if (request->tools.record)
-                return err_field(err, "/tools/record", "calls are kept in the record of a run, and a persistent sandbox has none; leave it out, or call from POST /v1/runs");
+                return err_field(err, "/tools/record",
+                        "calls are kept in the record of a run, and a persistent sandbox has none; leave it out, or call from POST /v1/runs");
         if (has_room(engine, owner, err) < 0)
                 return -err->code;
         struct psandbox *psandbox = mem_alloc(sizeof *psandbox);
-        *psandbox = (struct psandbox){ .engine = engine, .call_user = &call_user, .number = clock_number(&engine->newest_psandbox), .created_ms = time_now_ms(),
-                               .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox }, .home_fd = -1, .out = { .loop = engine->loop, .watch = &psandbox->sock },
-                               .ttl = { .fired = on_ttl, .owner = psandbox }, .idle = { .fired = on_idle, .owner = psandbox },
-                               .gone = { .fired = psandbox_free, .owner = psandbox }, .greeting = { .fired = on_silence, .owner = psandbox },
-                               .usage_report = { .fired = on_usage, .owner = psandbox } };
+        *psandbox = (struct psandbox){ .engine = engine,
+                .call_user = &call_user,
+                .number = clock_number(&engine->newest_psandbox),
+                .created_ms = time_now_ms(),
+                .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox },
+                .home_fd = -1,
+                .out = { .loop = engine->loop, .watch = &psandbox->sock },
+                .ttl = { .fired = on_ttl, .owner = psandbox },
+                .idle = { .fired = on_idle, .owner = psandbox },
+                .gone = { .fired = psandbox_free, .owner = psandbox },
+                .greeting = { .fired = on_silence, .owner = psandbox },
+                .usage_report = { .fired = on_usage, .owner = psandbox } };
         launch_init(&psandbox->launch, engine->settings, engine->languages);
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
@@ -590,7 +629,8 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         if (psandbox->instance) {
                 instance_set_user(psandbox->instance, &instance_user, psandbox);
                 on_made(psandbox, psandbox->instance);
-        } else if (instance_new(&engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox, &psandbox->instance, err) < 0) {
+        } else if (instance_new(&engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox,
+                           &psandbox->instance, err) < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
                 psandbox_free(&psandbox->gone);
                 return -err->code;

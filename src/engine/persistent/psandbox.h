@@ -46,7 +46,8 @@ struct psandbox_waiter {
  * operations must wait.  *ret stays the engine's.  Errors: as a run's preparation; CSN_E_BUSY (the maximum of
  * sandboxes).
  */
-int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner, struct psandbox **ret, struct csn_error *err);
+int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner,
+        struct psandbox **ret, struct csn_error *err);
 
 /* Find a sandbox of an owner by id; NULL: none, or over. */
 struct psandbox *psandbox_find(struct engine *engine, const char *id, const char *owner);
@@ -93,7 +94,8 @@ void psandbox_kill(struct psandbox *psandbox);
 /* Whether programs can run as this account (fields.def).  Errors: CSN_E_INPUT. */
 int psandbox_has_account(const struct psandbox *psandbox, int account, struct csn_error *err);
 /* The environment of programs as "NAME=value", overlaid with `more`; from the arena, NULL-terminated. */
-char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n);
+char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n,
+        struct arena *arena, size_t *ret_n);
 
 /* ---- copies ---- */
 
@@ -126,7 +128,8 @@ int psandbox_load(struct psandbox *psandbox, struct psandbox_copy *copy, int fd,
  * Unpack a tar archive, possibly compressed by gzip, to a new folder of a sandbox; its files belong to the account that
  * unpacks them.  Errors: as guest_call_process().
  */
-int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder, struct csn_error *err);
+int psandbox_unpack(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *folder,
+        struct csn_error *err);
 /* End a copy without done().  Harmless twice. */
 void psandbox_copy_done(struct psandbox_copy *copy);
 

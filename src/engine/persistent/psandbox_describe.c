@@ -31,12 +31,14 @@ json_t *psandbox_use(const struct psandbox *psandbox)
         if (psandbox->home_fd < 0 || fstatfs(psandbox->home_fd, &disk) < 0)
                 disk = (struct statfs){ 0 };
         uint64_t bytes = (disk.f_blocks - disk.f_bfree) * (uint64_t)disk.f_bsize;
-        uint64_t files = disk.f_files - disk.f_ffree, own = !psandbox->request.root;   /* the home directory itself is no file of theirs */
-        return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000, "memory_bytes", (json_int_t)seen->memory_bytes,
-                         "memory_peak_bytes", (json_int_t)seen->memory_peak, "processes", (json_int_t)(seen->processes ? seen->processes : 0), "oom_kills",
-                         (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits, "disk_bytes", (json_int_t)bytes,
-                         "disk_files", (json_int_t)(files - min_u64(files, own)), "disk_bytes_max", (json_int_t)limits->disk_bytes, "disk_files_max",
-                         (json_int_t)limits->disk_files);
+        uint64_t files = disk.f_files - disk.f_ffree,
+                 own = !psandbox->request.root; /* the home directory itself is no file of theirs */
+        return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cpu_ms", (double)seen->cpu_us / 1000,
+                "memory_bytes", (json_int_t)seen->memory_bytes, "memory_peak_bytes", (json_int_t)seen->memory_peak,
+                "processes", (json_int_t)(seen->processes ? seen->processes : 0), "oom_kills",
+                (json_int_t)seen->oom_kills, "pids_hits", (json_int_t)seen->pids_hits, "disk_bytes", (json_int_t)bytes,
+                "disk_files", (json_int_t)(files - min_u64(files, own)), "disk_bytes_max",
+                (json_int_t)limits->disk_bytes, "disk_files_max", (json_int_t)limits->disk_files);
 }
 
 static json_t *encode_boundary(const struct psandbox *psandbox)
@@ -51,16 +53,21 @@ static json_t *encode_boundary(const struct psandbox *psandbox)
 
 json_t *psandbox_describe(const struct psandbox *psandbox)
 {
-        static const char *const states[] = { [PSANDBOX_MAKING] = "starting", [PSANDBOX_READY] = "running", [PSANDBOX_PAUSED] = "paused", [PSANDBOX_OVER] = "over" };
+        static const char *const states[] = { [PSANDBOX_MAKING] = "starting",
+                [PSANDBOX_READY] = "running",
+                [PSANDBOX_PAUSED] = "paused",
+                [PSANDBOX_OVER] = "over" };
         const struct run_request *request = &psandbox->launch.request;
         char created[40], expires[40];
         size_t contexts = 0;
         time_print(psandbox->created_ms, created, sizeof created);
         time_print(psandbox->expires_ms, expires, sizeof expires);
-        for (struct context *context = context_next((struct psandbox *)(uintptr_t)psandbox, NULL); context; context = context_next((struct psandbox *)(uintptr_t)psandbox, context))
+        for (struct context *context = context_next((struct psandbox *)(uintptr_t)psandbox, NULL); context;
+                context = context_next((struct psandbox *)(uintptr_t)psandbox, context))
                 contexts++;
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", psandbox->id, "state", states[psandbox->state], "created_at", created, "expires_at",
-                                 expires, "idle_ms", (json_int_t)psandbox->request.idle_ms, "profile", request->profile, "contexts", (json_int_t)contexts);
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", psandbox->id, "state",
+                states[psandbox->state], "created_at", created, "expires_at", expires, "idle_ms",
+                (json_int_t)psandbox->request.idle_ms, "profile", request->profile, "contexts", (json_int_t)contexts);
         json_object_set_new(json, "limits", model_encode(&object_limits, &request->limits));
         if (psandbox->request.root)
                 json_object_set_new(json, "root", json_true());
@@ -68,12 +75,14 @@ json_t *psandbox_describe(const struct psandbox *psandbox)
                 json_object_set_new(json, "user", json_string(psandbox->request.user));
         json_t *labels = json_object();
         for (size_t i = 0; i < psandbox->request.labels_n; i++)
-                json_object_set_new(labels, psandbox->request.labels[i].name, json_string(psandbox->request.labels[i].value));
+                json_object_set_new(labels, psandbox->request.labels[i].name,
+                        json_string(psandbox->request.labels[i].value));
         json_object_set_new(json, "labels", labels);
         if (psandbox->has_boundary)
                 json_object_set_new(json, "boundary", encode_boundary(psandbox));
         if (psandbox->state == PSANDBOX_PAUSED)
-                json_object_set_new(json, "note", json_string("Nothing runs in it; its memory stays in use and is charged."));
+                json_object_set_new(json, "note",
+                        json_string("Nothing runs in it; its memory stays in use and is charged."));
         return json;
 }
 
@@ -110,7 +119,8 @@ static char *env_of(char *usual, size_t len, int account, struct arena *arena)
         return usual;
 }
 
-char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n, struct arena *arena, size_t *ret_n)
+char **psandbox_env(const struct psandbox *psandbox, int account, const struct pair *more, size_t more_n,
+        struct arena *arena, size_t *ret_n)
 {
         const struct wire_program *usual = &psandbox->launch.program.program;
         char **env = arena_alloc(arena, (usual->env_n + more_n + 1) * sizeof *env);

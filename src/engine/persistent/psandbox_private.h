@@ -125,7 +125,8 @@ void psandboxes_close(struct engine *engine);
 
 /* ---- context_execution.c ---- */
 
-#define PENDING_MAX (64 * KIB)   /* bytes per stream that are kept while nothing is executed; they belong to the next execution */
+/* bytes per stream that are kept while nothing is executed; they belong to the next execution */
+#define PENDING_MAX (64 * KIB)
 
 /* Set the clock of a context, in ms, for one of the meanings of context->meaning; in a paused sandbox it stands. */
 void context_set_clock(struct context *context, int meaning, uint64_t ms);
@@ -157,7 +158,8 @@ void context_measure_soon(struct context *context);
 /* Whether a context begins in another folder than the home directory; the folder may be missing. */
 bool context_is_elsewhere(const struct context *context);
 /* Look whether the folder can be used; looked() follows, with an error if not.  Errors: those of guest_call_file(). */
-int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error), struct csn_error *err);
+int context_look(struct context *context, void (*looked)(struct context *context, const struct csn_error *error),
+        struct csn_error *err);
 /*
  * The context that a request names has to exist.  The language of the request is the context's, and missing limits are
  * those of the sandbox.  Errors: CSN_E_INPUT, also for values that only a whole sandbox can have.

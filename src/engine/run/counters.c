@@ -1,7 +1,8 @@
 /* Adds a run that is over to the counters of its engine. */
 #include "engine/run/run_private.h"
 
-const double histogram_bounds[HISTOGRAM_BOUNDS] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300 };
+const double histogram_bounds[HISTOGRAM_BOUNDS] = { 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+        0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300 };
 
 static void observe(struct histogram *histogram, double seconds)
 {
@@ -17,7 +18,8 @@ void counters_add(struct run *run)
         struct counters *counters = &run->engine->counters;
         const struct run_result *result = &run->result;
         const struct timings *timings = &result->timings;
-        const double stages[STAGES] = { timings->queue_ms, timings->prepare_ms, timings->run_ms, timings->collect_ms, timings->total_ms };
+        const double stages[STAGES] = { timings->queue_ms, timings->prepare_ms, timings->run_ms, timings->collect_ms,
+                timings->total_ms };
         size_t language = 0;
         while (language < COUNTED_LANGUAGES - 1 && lang_at(language) != run->launch.language)
                 language++;

@@ -24,7 +24,8 @@ int run_send_message(struct run *run, const char *message, size_t len)
         run->said.watch = &run->channel_watch;
         for (size_t at = 0; at < len || at == 0; at += FRAME_ROOM) {
                 size_t n = len - at < FRAME_ROOM ? len - at : FRAME_ROOM;
-                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_MESSAGE, at + n < len ? CHANNEL_MORE : 0 };
+                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_MESSAGE,
+                        at + n < len ? CHANNEL_MORE : 0 };
                 for (int i = 0; i < 4; i++)
                         frame[8 + i] = (uint8_t)(n >> 8 * i);
                 memcpy(frame + CHANNEL_HEADER, message + at, n);

@@ -12,8 +12,9 @@ static int start_worker(int sock, pid_t *ret_pid, struct csn_error *err)
 
 static struct checker_paths paths_of(const struct engine *engine)
 {
-        return (struct checker_paths){ .worker = backend_policy_worker(), .start = helpers_are_there() ? start_worker : NULL,
-                                       .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
+        return (struct checker_paths){ .worker = backend_policy_worker(),
+                .start = helpers_are_there() ? start_worker : NULL,
+                .folders = { engine->settings->engine.policies_dir, backend_policies_dir() } };
 }
 
 void run_reload_policies(struct engine *engine)
@@ -34,8 +35,11 @@ struct checker *engine_checker(struct engine *engine)
 void check_unreadable(struct check *check)
 {
         struct check_result *result = &check->result;
-        SET(&result->error, failure, message, arena_text(&check->arena, "%s", "Python can read this, but the check cannot; please write it in another way"));
-        SET(result, check_result, reason, arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
+        SET(&result->error, failure, message,
+                arena_text(&check->arena, "%s",
+                        "Python can read this, but the check cannot; please write it in another way"));
+        SET(result, check_result, reason,
+                arena_text(&check->arena, "Line %" PRIu64 ": %s", result->error.line, result->error.message));
 }
 
 /* The check failed.  The run is refused, unless the policy only advises; an invalid request is refused always. */

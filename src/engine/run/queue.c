@@ -11,7 +11,8 @@
 #include <stdio.h>
 
 #define JUDGED_PER_CORE 4
-#define LOOK_AHEAD 64   /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
+/* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
+#define LOOK_AHEAD 64
 
 struct owner {
         struct owner *next;                /* in a ring: whose turn is next */
@@ -83,7 +84,8 @@ static bool may_begin(const struct run *run)
         struct engine *engine = run->engine;
         if (run->launch.judged && engine->judged >= judged_max(engine))
                 return false;
-        if (!launch_starts_slowly(&run->launch) || (engine->pools && !run->cold && pools_are_warm(engine->pools, &run->launch)))
+        if (!launch_starts_slowly(&run->launch) ||
+                (engine->pools && !run->cold && pools_are_warm(engine->pools, &run->launch)))
                 return true;
         /* One processor is left to a zygote that is coming: it helps all that wait. */
         bool shares = engine->pools && pools_zygote_comes(engine->pools) && engine->cores > 1;
@@ -109,7 +111,8 @@ static struct owner *next_owner(const struct engine *engine, struct run **ret_ru
 {
         struct owner *start = engine->owners;
         for (struct owner *owner = start ? start->next : NULL; owner; owner = owner == start ? NULL : owner->next)
-                if ((!owner->running_max || owner->running < owner->running_max) && (*ret_run = first_of(owner, ret_before)))
+                if ((!owner->running_max || owner->running < owner->running_max) &&
+                        (*ret_run = first_of(owner, ret_before)))
                         return owner;
         return NULL;
 }
@@ -191,7 +194,8 @@ static size_t own_room(const struct owner *owner)
 static size_t queue_waiting(const struct engine *engine, size_t slots)
 {
         size_t may_begin = engine->checking;
-        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+        for (const struct owner *owner = engine->owners; owner;
+                owner = owner->next == engine->owners ? NULL : owner->next)
                 may_begin += owner->queued < own_room(owner) ? owner->queued : own_room(owner);
         return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
 }
@@ -199,7 +203,8 @@ static size_t queue_waiting(const struct engine *engine, size_t slots)
 static void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
 {
         *ret_queued = *ret_running = 0;
-        for (const struct owner *owner = engine->owners; owner; owner = owner->next == engine->owners ? NULL : owner->next)
+        for (const struct owner *owner = engine->owners; owner;
+                owner = owner->next == engine->owners ? NULL : owner->next)
                 if (strcmp(owner->key, key) == 0) {
                         *ret_queued = owner->queued;
                         *ret_running = owner->running;
@@ -216,17 +221,23 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
 {
         const struct engine *engine = run->engine;
         size_t max = queue_running_max(engine), slots = engine->running < max ? max - engine->running : 0;
-        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued, running;
+        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued,
+               running;
         queue_count(engine, run->owner_key, &queued, &running);
-        bool waits = !run->skips_queue && (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
-                                         (run->launch.judged && engine->judged >= judged_max(engine)));
-        *ret_room = (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
+        bool waits = !run->skips_queue &&
+                (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+                        (run->launch.judged && engine->judged >= judged_max(engine)));
+        *ret_room =
+                (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
         if (waits && waiting >= engine->settings->engine.queue_max)
-                return err_set(err, CSN_E_BUSY, 0, "the queue is full: %zu waiting (engine.queue_max), %zu running; try again later, or raise engine.queue_max",
-                               waiting, engine->running);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "the queue is full: %zu waiting (engine.queue_max), %zu running; try again later, or raise engine.queue_max",
+                        waiting, engine->running);
         *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
         if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
-                return err_set(err, CSN_E_BUSY, 0, "this key has no room for another run: %zu waiting, %zu running; try again when a run has ended", queued, running);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "this key has no room for another run: %zu waiting, %zu running; try again when a run has ended",
+                        queued, running);
         return 0;
 }
 

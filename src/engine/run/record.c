@@ -37,7 +37,9 @@ static json_t *frame_json(const struct run *run, enum channel_type type)
 static const char *text_of(json_t *json, const char *name)
 {
         json_t *value = json_object_get(json, name);
-        return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value) ? json_string_value(value) : NULL;
+        return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value)
+                ? json_string_value(value)
+                : NULL;
 }
 
 static bool is_blank(const char *text)
@@ -86,10 +88,13 @@ static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
         struct pair *pairs = arena_alloc(&run->launch.arena, json_object_size(data) * sizeof *pairs + 1);
         size_t n = 0;
         json_object_foreach(data, type, content) {
-                char *text = json_is_string(content) && !model_digits(content) ? NULL : model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
+                char *text = json_is_string(content) && !model_digits(content)
+                        ? NULL
+                        : model_write(content, JSON_ENCODE_ANY | JSON_COMPACT);
                 const char *from = text ? text : json_string_value(content);
                 if (n < 100 && from)
-                        pairs[n++] = (struct pair){ .name = cut(&run->launch.arena, type, 200), .value = arena_text(&run->launch.arena, "%s", from) };
+                        pairs[n++] = (struct pair){ .name = cut(&run->launch.arena, type, 200),
+                                .value = arena_text(&run->launch.arena, "%s", from) };
                 free(text);
         }
         *ret_n = n;
@@ -139,7 +144,8 @@ static void take_displays(struct run *run)
         struct run_result *result = &run->result;
         json_t *data;
         size_t i;
-        result->displays = arena_alloc(&run->launch.arena, json_array_size(run->displays) * sizeof *result->displays + 1);
+        result->displays =
+                arena_alloc(&run->launch.arena, json_array_size(run->displays) * sizeof *result->displays + 1);
         json_array_foreach(run->displays, i, data) {
                 struct display *display = &result->displays[result->displays_n++];
                 display->data = bundle(run, data, &display->data_n);
@@ -237,8 +243,9 @@ static void decide(struct run *run)
                 MARK(result, run_result, error);
 
         if (status == status_COMPLETED && run->how.pids_hits)
-                run_warn(run, "process_limit_reached", "a fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64,
-                         run->how.pids_hits, run->launch.request.limits.pids);
+                run_warn(run, "process_limit_reached",
+                        "a fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64, run->how.pids_hits,
+                        run->launch.request.limits.pids);
         if (status == status_COMPLETED && (evidence.home_full || evidence.inodes_full))
                 run_warn(run, "disk_limit_reached", "the home directory was full at the end: disk_bytes or disk_files");
         if (run->how.reasons & WIRE_LEFTOVERS)
@@ -276,7 +283,8 @@ static struct bytes stream_text(struct run *run, int i, uint64_t *ret_cut, uint6
         size_t from = cut_at, to = cut_at;
         while (from > 0 && cut_at - from < 3 && ((unsigned char)text.bytes[from - 1] & 0xc0) == 0x80)
                 from--;
-        if (from > 0 && (unsigned char)text.bytes[from - 1] >= 0xc0 && !utf8_step(text.bytes + from - 1, cut_at - from + 1))
+        if (from > 0 && (unsigned char)text.bytes[from - 1] >= 0xc0 &&
+                !utf8_step(text.bytes + from - 1, cut_at - from + 1))
                 from--;
         else
                 from = cut_at;
@@ -295,8 +303,10 @@ static void record_output(struct run *run)
         SET(result, run_result, stdout, stream_text(run, 0, &truncated->stdout_bytes, &truncated->stdout_total_bytes));
         SET(result, run_result, stderr, stream_text(run, 1, &truncated->stderr_bytes, &truncated->stderr_total_bytes));
         if (truncated->stdout_bytes || truncated->stderr_bytes)
-                run_warn(run, RUN_OUTPUT_TRUNCATED, "%s was longer than output_bytes=%" PRIu64 "; head and tail are kept",
-                         truncated->stdout_bytes ? "standard output" : "standard error", run->launch.request.limits.output_bytes);
+                run_warn(run, RUN_OUTPUT_TRUNCATED,
+                        "%s was longer than output_bytes=%" PRIu64 "; head and tail are kept",
+                        truncated->stdout_bytes ? "standard output" : "standard error",
+                        run->launch.request.limits.output_bytes);
 }
 
 static void record_usage(struct run *run)
@@ -359,7 +369,9 @@ static void record_feedback(struct run *run)
         if (!HAS(result, run_result, error))
                 return;
         if (error->type && HAS(error, failure, line))
-                say(run, arena_text(&run->launch.arena, "Line %" PRIu64 ": %s: %s", error->line, error->type, error->message));
+                say(run,
+                        arena_text(&run->launch.arena, "Line %" PRIu64 ": %s: %s", error->line, error->type,
+                                error->message));
         else if (error->type)
                 say(run, arena_text(&run->launch.arena, "%s: %s", error->type, error->message));
         else
@@ -371,7 +383,9 @@ static void record_feedback(struct run *run)
                 const struct bytes *text = &result->stderr;
                 size_t from = text->len > 200 ? text->len - 200 : 0, len;
                 if (text->len)
-                        say(run, arena_text(&run->launch.arena, "Error: %s", model_utf8(&run->launch.arena, text->bytes + from, text->len - from, &len)));
+                        say(run,
+                                arena_text(&run->launch.arena, "Error: %s",
+                                        model_utf8(&run->launch.arena, text->bytes + from, text->len - from, &len)));
         }
 }
 
@@ -468,7 +482,8 @@ static void record_times(struct run *run)
         uint64_t now = clock_us();
         char text[40];
         timings->queue_ms = run->begun_us ? (double)(run->begun_us - run->queued_us) / 1000 : 0;
-        timings->prepare_ms = run->started_us ? (double)(run->started_us - run->created_us) / 1000 - timings->queue_ms : 0;
+        timings->prepare_ms =
+                run->started_us ? (double)(run->started_us - run->created_us) / 1000 - timings->queue_ms : 0;
         timings->run_ms = (double)run->how.wall_us / 1000;
         timings->collect_ms = run->ended_us ? (double)(now - run->started_us) / 1000 - timings->run_ms : 0;
         timings->collect_ms = timings->collect_ms < 0 ? 0 : timings->collect_ms;
@@ -499,7 +514,8 @@ void run_record(struct run *run)
                 if (run->displays)
                         take_displays(run);
                 decide(run);
-                if (run->launch.compile_only && result->status == status_COMPLETED && HAS(&run->check.result, check_result, reason)) {
+                if (run->launch.compile_only && result->status == status_COMPLETED &&
+                        HAS(&run->check.result, check_result, reason)) {
                         check_unreadable(&run->check);
                         record_blocked(run);
                 }

@@ -11,7 +11,8 @@ static char *fixed(const char *text)
         return (char *)(uintptr_t)text;
 }
 
-static char **name_bits(struct arena *arena, uint64_t set, const char *const *names, const uint64_t *bits, size_t n, size_t *ret_n)
+static char **name_bits(struct arena *arena, uint64_t set, const char *const *names, const uint64_t *bits, size_t n,
+        size_t *ret_n)
 {
         char **texts = arena_alloc(arena, n * sizeof *texts + 1);
         *ret_n = 0;
@@ -33,23 +34,31 @@ static void degrade(struct boundary *boundary, struct arena *arena, const char *
 static const char *network_of(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy)
 {
         if (launch->backend != &backend_native)
-                return launch->backend == &backend_host ? "host" : launch->request.network == network_NONE ? "none" : "remote";
+                return launch->backend == &backend_host           ? "host"
+                        : launch->request.network == network_NONE ? "none"
+                                                                  : "remote";
         if (fact->network == WIRE_NET_PROXY && !no_proxy)
                 return "proxy";
         return fact->network == WIRE_NET_HOST ? "host" : "none";
 }
 
-void boundary_describe(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy, struct arena *arena, struct boundary *ret)
+void boundary_describe(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy,
+        struct arena *arena, struct boundary *ret)
 {
         static const char *const kinds[] = { "user", "mount", "pid", "network", "ipc", "uts", "cgroup" };
-        static const uint64_t kind_bits[] = { CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP };
+        static const uint64_t kind_bits[] = { CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC,
+                CLONE_NEWUTS, CLONE_NEWCGROUP };
         static const char *const controllers[] = { "memory", "cpu", "pids" };
         static const uint64_t controller_bits[] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS };
         static const char *const modes[] = { "none", "v1", "v2" };
         bool host = launch->backend == &backend_host, here = launch->backend == &backend_native;
-        *ret = (struct boundary){ .backend = fixed(launch->backend->name), .isolation = host ? isolation_ABSENT : here ? isolation_FULL : isolation_REMOTE };
+        *ret = (struct boundary){ .backend = fixed(launch->backend->name),
+                .isolation = host ? isolation_ABSENT
+                        : here    ? isolation_FULL
+                                  : isolation_REMOTE };
         ret->namespaces = name_bits(arena, fact->namespaces, kinds, kind_bits, ARRAY_LEN(kinds), &ret->namespaces_n);
-        ret->controllers = name_bits(arena, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers), &ret->controllers_n);
+        ret->controllers = name_bits(arena, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers),
+                &ret->controllers_n);
         ret->seccomp = fact->seccomp == 1;
         ret->landlock_abi = fact->landlock_abi;
         ret->no_new_privileges = fact->no_new_privs == 1;
@@ -64,8 +73,9 @@ void boundary_describe(const struct launch *launch, const struct wire_boundary *
         ret->rootless = fact->rootless == 1;
         ret->strict_proc = fact->proc_strict == 1;
         if (here && fact->controllers != WIRE_CTL_ALL)
-                degrade(ret, arena, "limits: without the controllers for memory, cpu and pids, rlimits and a poll stand in; run as root, or in a "
-                                    "delegated cgroup (systemd-run --user --scope -p Delegate=yes)");
+                degrade(ret, arena,
+                        "limits: without the controllers for memory, cpu and pids, rlimits and a poll stand in; run as root, or in a "
+                        "delegated cgroup (systemd-run --user --scope -p Delegate=yes)");
         if (here && !fact->landlock_abi)
                 degrade(ret, arena, "Landlock is not in force; boot with lsm=landlock,... on Linux 5.13 or later");
         if (here && fact->rootless)

@@ -19,12 +19,14 @@ static void export_file(struct run *run, const struct file_found *found, const c
 {
         struct csn_error err;
         if (mkdir(to, 0755) < 0 && errno != EEXIST) {
-                SET(file, output_file, error, arena_text(&run->launch.arena, "make %s: %s", to, strerrordesc_np(errno)));
+                SET(file, output_file, error,
+                        arena_text(&run->launch.arena, "make %s: %s", to, strerrordesc_np(errno)));
                 return;
         }
         auto_fd dir = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
-                SET(file, output_file, error, arena_text(&run->launch.arena, "open %s: %s", to, strerrordesc_np(errno)));
+                SET(file, output_file, error,
+                        arena_text(&run->launch.arena, "open %s: %s", to, strerrordesc_np(errno)));
         else if (files_export(run->home_fd, found, dir, -1, &err) < 0)
                 SET(file, output_file, error, arena_text(&run->launch.arena, "%s", err.text));
         else
@@ -41,8 +43,9 @@ static void keep_file(struct run *run, const struct file_found *found, struct ou
         if (found->error || HAS(file, output_file, url) || HAS(file, output_file, error))
                 return;
         auto_fd fd = files_open(run->home_fd, found->name, &err);
-        if (fd < 0 || run->launch.storage->keep(run->launch.storage_owner, run->id, request->user ? request->user : "", slash ? slash + 1 : found->name, found->mime, fd,
-                                       &run->launch.arena, &url, &err) < 0)
+        if (fd < 0 ||
+                run->launch.storage->keep(run->launch.storage_owner, run->id, request->user ? request->user : "",
+                        slash ? slash + 1 : found->name, found->mime, fd, &run->launch.arena, &url, &err) < 0)
                 note_error(run, file, err.text);
         else
                 SET(file, output_file, url, url);
@@ -67,7 +70,8 @@ struct work_room {
 };
 
 /* Changed work files take the place of what was there, so only what they have more needs room. */
-static void write_back(struct run *run, const struct file_found *found, struct work_room *room, struct output_file *file)
+static void write_back(struct run *run, const struct file_found *found, struct work_room *room,
+        struct output_file *file)
 {
         struct csn_error err;
         struct stat old = { 0 };
@@ -76,11 +80,13 @@ static void write_back(struct run *run, const struct file_found *found, struct w
                 return;
         }
         bool there = files_stat(run->launch.work_fd, found->name, &old) == 0;
-        uint64_t had = there ? (uint64_t)old.st_size + room->each : 0, has = found->size + room->each, more = has > had ? has - had : 0;
+        uint64_t had = there ? (uint64_t)old.st_size + room->each : 0, has = found->size + room->each,
+                 more = has > had ? has - had : 0;
         if (found->error)
                 return;
         if (more > room->left)
-                note_error(run, file, "there is no room for it in the workspace (stored_bytes of the key, or engine.files_bytes_max)");
+                note_error(run, file,
+                        "there is no room for it in the workspace (stored_bytes of the key, or engine.files_bytes_max)");
         else if (files_export(run->home_fd, found, run->launch.work_fd, run->launch.work_temp_fd, &err) < 0)
                 note_error(run, file, err.text);
         else
@@ -95,12 +101,14 @@ static void remove_gone(struct run *run, struct work_room *room)
                 if (!run->launch.inputs[i].work)
                         continue;
                 int sys = files_look(run->home_fd, name);
-                if ((sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EINVAL) && files_remove(run->launch.work_fd, name) == 0)
+                if ((sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EINVAL) &&
+                        files_remove(run->launch.work_fd, name) == 0)
                         room->left += min_u64(run->launch.digests[i].size + room->each, UINT64_MAX - room->left);
         }
 }
 
-static void record_file(struct run *run, const struct file_found *found, struct work_room *room, struct output_file *file)
+static void record_file(struct run *run, const struct file_found *found, struct work_room *room,
+        struct output_file *file)
 {
         struct arena *arena = &run->launch.arena;
         size_t len = strlen(found->name), safe_len;
@@ -140,7 +148,9 @@ static const char *why_missing(struct run *run, const char *name)
         int sys = files_look(run->home_fd, name);
         if (sys == ENOENT || sys == ENOTDIR)
                 return "there is no file of this name";
-        return sys == 0 ? RUN_FILE_UNCHANGED : sys == EINVAL ? "it is a link, or not a regular file" : "it is behind a link, or cannot be read";
+        return sys == 0         ? RUN_FILE_UNCHANGED
+                : sys == EINVAL ? "it is a link, or not a regular file"
+                                : "it is behind a link, or cannot be read";
 }
 
 /*
@@ -168,7 +178,8 @@ static bool is_wanted_here(const struct run *run, const char *name)
         bool wanted = run->launch.work_fd >= 0 && !run->launch.entered;
         for (size_t i = 0; i < run->launch.request.exports_n && !wanted; i++) {
                 const struct export_rule *rule = &run->launch.request.exports[i];
-                wanted = HAS(rule, export_rule, path) && (strcmp(rule->pattern, name) == 0 || files_match(rule->pattern, name));
+                wanted = HAS(rule, export_rule, path) &&
+                        (strcmp(rule->pattern, name) == 0 || files_match(rule->pattern, name));
         }
         return wanted;
 }
@@ -195,7 +206,8 @@ static void warn_lost(struct run *run, const struct file_list *list)
         for (size_t i = 0; i < run->launch.request.exports_n; i++) {
                 const struct export_rule *rule = &run->launch.request.exports[i];
                 exports = exports || HAS(rule, export_rule, path);
-                bool all = !rule->pattern[strspn(rule->pattern, "*")];   /* whatever there is, and so nothing is missing */
+                bool all =
+                        !rule->pattern[strspn(rule->pattern, "*")]; /* whatever there is, and so nothing is missing */
                 if (HAS(rule, export_rule, path) && is_pattern(rule) && !all && !fits_any(rule->pattern, list))
                         add_lost(&text, &n, rule->pattern, "no new or changed regular file has such a name");
         }
@@ -207,7 +219,8 @@ static void warn_lost(struct run *run, const struct file_list *list)
                 run->launch.warnings_n--;   /* this one is never the one too many */
         size_t len;
         if (n)
-                run_warn(run, RUN_EXPORT_FAILED, "not exported: %s", model_utf8(&run->launch.arena, text.bytes, text.len, &len));
+                run_warn(run, RUN_EXPORT_FAILED, "not exported: %s",
+                        model_utf8(&run->launch.arena, text.bytes, text.len, &len));
         buf_done(&text);
 }
 
@@ -251,7 +264,8 @@ void run_record_files(struct run *run)
                 room.left = run->launch.storage->room(run->launch.storage_owner, &room.each);
                 remove_gone(run, &room);
         }
-        result->files = arena_alloc(&run->launch.arena, (min_u64(list.n, listed) + run->launch.request.exports_n + 1) * sizeof *result->files);
+        result->files = arena_alloc(&run->launch.arena,
+                (min_u64(list.n, listed) + run->launch.request.exports_n + 1) * sizeof *result->files);
         for (size_t i = 0; i < list.n; i++) {
                 struct output_file more = { 0 };
                 record_file(run, &list.files[i], &room, i < listed ? &result->files[i] : &more);
@@ -260,7 +274,9 @@ void run_record_files(struct run *run)
         record_missing(run, &list);
         result->files_truncated = list.truncated || list.n > listed;
         if (result->files_truncated)
-                run_warn(run, "files_truncated", "there are more files than output_files=%" PRIu64 ", or deeper than %d "
-                         "folders", run->launch.request.limits.output_files, FILES_DEPTH_MAX);
+                run_warn(run, "files_truncated",
+                        "there are more files than output_files=%" PRIu64 ", or deeper than %d "
+                        "folders",
+                        run->launch.request.limits.output_files, FILES_DEPTH_MAX);
         warn_lost(run, &list);
 }

@@ -19,7 +19,7 @@ static void finish(struct run *run)
         run_record(run);
         counters_add(run);
         launch_close_work(&run->launch);
-        loop_timer(run->engine->loop, &run->closing, 0);   /* after the answer: a dozen calls that no client waits for */
+        loop_timer(run->engine->loop, &run->closing, 0); /* after the answer: a dozen calls that no client waits for */
         run->events->done(run->owner, &run->result);
 }
 
@@ -83,7 +83,8 @@ static void on_ready(void *owner, struct instance *instance)
         struct run *run = owner;
         run->instance = instance;
         run->boundary = instance->boundary;
-        run->has_boundary = run->launch.backend != &backend_native || instance->state == INSTANCE_WARM;   /* else on_confined() completes the boundary */
+        run->has_boundary = run->launch.backend != &backend_native ||
+                instance->state == INSTANCE_WARM; /* else on_confined() completes the boundary */
         run_attach(run, instance);
 }
 
@@ -126,7 +127,8 @@ static bool was_heard(const struct run *run)
         uint64_t connections = 0, refused, in, out;
         if (run->egress)
                 egress_usage(run->egress, &connections, &refused, &in, &out);
-        return run->streams[0].capture.total || run->streams[1].capture.total || connections || tool_socket_was_asked(run->tool_session.tool_socket);
+        return run->streams[0].capture.total || run->streams[1].capture.total || connections ||
+                tool_socket_was_asked(run->tool_session.tool_socket);
 }
 
 /* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
@@ -173,7 +175,9 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         if (engine->pools && !run->cold && run->launch.backend == &backend_native)
                 pools_take(engine->pools, &run->launch, &instance, &zygote);
-        if (!instance && instance_new(&engine->instances, run->launch.backend, &run->launch.shape, &instance_user, run, &instance, err) < 0)
+        if (!instance &&
+                instance_new(&engine->instances, run->launch.backend, &run->launch.shape, &instance_user, run,
+                        &instance, err) < 0)
                 return -err->code;
         run->instance = instance;
         instance_set_user(instance, &instance_user, run);
@@ -204,7 +208,9 @@ void run_begin(struct run *run)
 
 static int open_tool_session(struct run *run, struct csn_error *err)
 {
-        const struct tools_for whom = { .request = &run->launch.request.tools, .id = run->id, .owner = run->owner_key, .run = run };
+        const struct tools_for whom = {
+                .request = &run->launch.request.tools, .id = run->id, .owner = run->owner_key, .run = run
+        };
         /* An execution in a context has the tools of its sandbox. */
         if (!launch_wants_tools(whom.request) || run->executor)
                 return 0;
@@ -252,8 +258,9 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->owner = owner;
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
         run->keeps_profile = HAS(request, run_request, profile);
-        if ((HAS(request, run_request, context) && run->engine->hooks->bind_context(run, &err) < 0) || launch_prepare(&run->launch, &err) < 0 ||
-            (!run->executor && run_has_room(run, &room, &err) < 0) || open_tool_session(run, &err) < 0) {
+        if ((HAS(request, run_request, context) && run->engine->hooks->bind_context(run, &err) < 0) ||
+                launch_prepare(&run->launch, &err) < 0 || (!run->executor && run_has_room(run, &room, &err) < 0) ||
+                open_tool_session(run, &err) < 0) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
@@ -295,9 +302,15 @@ void run_cancel(struct run *run)
 struct run *run_new(struct engine *engine)
 {
         struct run *run = mem_alloc(sizeof *run);
-        *run = (struct run){ .engine = engine, .next = engine->runs, .home_fd = -1, .handoff_fd = -1, .created_us = clock_us(),
-                             .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } }, .channel_watch = { .fd = -1 },
-                             .finish = { .fired = finish_later, .owner = run }, .closing = { .fired = close_later, .owner = run } };
+        *run = (struct run){ .engine = engine,
+                .next = engine->runs,
+                .home_fd = -1,
+                .handoff_fd = -1,
+                .created_us = clock_us(),
+                .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } },
+                .channel_watch = { .fd = -1 },
+                .finish = { .fired = finish_later, .owner = run },
+                .closing = { .fired = close_later, .owner = run } };
         engine->runs = run;
         snprintf(run->id, sizeof run->id, "run_");
         hex_random(16, run->id + 4);

@@ -3,8 +3,9 @@
  *
  *   new -> checking (source policy) -> queued -> running -> over
  *
- * A run begins as a request in its own arena, gets an instance, and ends as one record.  Output comes from the sandbox through
- * pipes; what the kernel measured comes from the supervisor; what the program says of itself comes over its private channel.
+ * A run begins as a request in its own arena, gets an instance, and ends as one record.  Output comes from the sandbox
+ * through pipes; what the kernel measured comes from the supervisor; what the program says of itself comes over its
+ * private channel.
  *
  *   run            life: start, cancel, end; and the accessors
  *   run_io         pipes and private channel
@@ -25,7 +26,7 @@ struct engine;
 struct run;
 
 struct run_events {
-        void (*output)(void *owner, int stream, const void *bytes, size_t len);   /* 1: stdout, 2: stderr; may be NULL */
+        void (*output)(void *owner, int stream, const void *bytes, size_t len); /* 1: stdout, 2: stderr; may be NULL */
         void (*display)(void *owner, json_t *bundle);   /* of a run in a context, MIME types to data; may be NULL */
         /* The run is over.  The record is the run's; run_free() may be called from here. */
         void (*done)(void *owner, const struct run_result *result);
@@ -109,7 +110,8 @@ uint64_t run_number(const struct run *run);
  */
 void run_hold(struct run *run, bool on);
 
-#define RUN_EXPORT_FAILED "export_failed"            /* warning: a file that was to be in a folder of this host is not there */
+/* warning: a file that was to be in a folder of this host is not there */
+#define RUN_EXPORT_FAILED "export_failed"
 #define RUN_OUTPUT_TRUNCATED "output_truncated"      /* warning: the record has head and tail of a stream */
 #define RUN_VALUE_TRUNCATED "return_value_truncated" /* warning: the record has the beginning of the value */
 #define RUN_FILE_UNCHANGED "it is as the run got it" /* error of an exported input that still has its content */
@@ -130,8 +132,8 @@ struct run_message_handler {
 /* Before run_start().  The owner has to outlive the run. */
 void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner);
 /*
- * 0; -EMSGSIZE: more than CHANNEL_MESSAGE_MAX bytes; -EAGAIN: the runner is not ready, or has not read earlier messages;
- * -EPIPE: the runner has ended, and done() follows.
+ * 0; -EMSGSIZE: more than CHANNEL_MESSAGE_MAX bytes; -EAGAIN: the runner is not ready, or has not read earlier
+ * messages; -EPIPE: the runner has ended, and done() follows.
  */
 int run_send_message(struct run *run, const char *message, size_t len);
 

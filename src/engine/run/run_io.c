@@ -16,7 +16,8 @@ void run_printed(struct run *run, int number, const void *bytes, size_t len)
         if (run->events->output)
                 run->events->output(run->owner, number, bytes, len);
         const struct limits *limits = &run->launch.request.limits;
-        if (limits->output_action == output_action_KILL && stream->capture.total > limits->output_bytes && !run->output_killed) {
+        if (limits->output_action == output_action_KILL && stream->capture.total > limits->output_bytes &&
+                !run->output_killed) {
                 run->output_killed = true;
                 run_kill(run);
         }
@@ -145,7 +146,8 @@ void run_attach(struct run *run, struct instance *instance)
 {
         struct csn_error err;
         run->home_fd = take_fd(&instance->ends.home);
-        run->channel_watch = (struct watch){ .fd = take_fd(&instance->ends.channel), .ready = channel_ready, .owner = run };
+        run->channel_watch =
+                (struct watch){ .fd = take_fd(&instance->ends.channel), .ready = channel_ready, .owner = run };
         if (attach_stream(&run->streams[0], run, 1, take_fd(&instance->ends.out), &err) < 0 ||
             attach_stream(&run->streams[1], run, 2, take_fd(&instance->ends.error), &err) < 0 ||
             loop_watch(run->engine->loop, &run->channel_watch, run->channel_watch.fd, EPOLLIN, &err) < 0) {

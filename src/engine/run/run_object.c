@@ -87,8 +87,10 @@ uint64_t run_created_us(const struct run *run)
 
 size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAGES_MAX])
 {
-        const bool checked = run->launch.request.policy && strcmp(run->launch.request.policy, "off") != 0, ran = run->ended_us;
-        uint64_t now = clock_us(), left_queue = run->begun_us ? run->begun_us : now, began = ran ? run->started_us : now;
+        const bool checked = run->launch.request.policy && strcmp(run->launch.request.policy, "off") != 0,
+                   ran = run->ended_us;
+        uint64_t now = clock_us(), left_queue = run->begun_us ? run->begun_us : now,
+                 began = ran ? run->started_us : now;
         const struct { const char *name; bool there; uint64_t begun_us, ended_us; } all[RUN_STAGES_MAX] = {
                 { "check", checked, run->created_us, run->queued_us ? run->queued_us : now },
                 { "queue", run->queued_us, run->queued_us, left_queue },
@@ -99,7 +101,8 @@ size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAG
         size_t n = 0;
         for (size_t i = 0; i < RUN_STAGES_MAX; i++)
                 if (all[i].there)
-                        stages[n++] = (struct run_stage){ all[i].name, all[i].begun_us, max_u64(all[i].begun_us, all[i].ended_us) };
+                        stages[n++] = (struct run_stage){ all[i].name, all[i].begun_us,
+                                max_u64(all[i].begun_us, all[i].ended_us) };
         return n;
 }
 

@@ -184,7 +184,10 @@ void counters_add(struct run *run);
 
 /* ---- policy_check.c, source_check.c ---- */
 
-/* Compare the program with its policy.  checked() follows from the loop: run->refusal or run->blocked is set, or neither. */
+/*
+ * Compare the program with its policy.  checked() follows from the loop: run->refusal or run->blocked is set, or
+ * neither.
+ */
 void run_check(struct run *run, void (*checked)(struct run *run));
 /* Checks from now on use the policies as they are in the files now. */
 void run_reload_policies(struct engine *engine);
@@ -198,6 +201,7 @@ void check_unreadable(struct check *check);
 void run_record(struct run *run);
 void run_record_files(struct run *run);
 /* Describe a boundary.  no_proxy: the proxy of the sandbox is missing. */
-void boundary_describe(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy, struct arena *arena, struct boundary *ret);
+void boundary_describe(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy,
+        struct arena *arena, struct boundary *ret);
 
 #endif

@@ -60,7 +60,8 @@ static void ask_interpreter(struct source_check *source_check)
         const struct bytes *code = &source_check->check.request.code;
         run->launch.compile_only = true;
         SET(request, run_request, language, arena_text(&run->launch.arena, "%s", lang_python.name));
-        SET(request, run_request, code, ((struct bytes){ arena_copy(&run->launch.arena, code->bytes, code->len), code->len }));
+        SET(request, run_request, code,
+                ((struct bytes){ arena_copy(&run->launch.arena, code->bytes, code->len), code->len }));
         SET(request, run_request, policy, arena_text(&run->launch.arena, "off"));
         run_start(run, true, &words_events, source_check);
 }
@@ -70,7 +71,8 @@ static void on_checked(struct check *check)
         struct source_check *source_check = check->owner;
         const struct check_result *result = &check->result;
         bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
-        if ((broken || check->doubtful) && HAS(&check->request, check_request, language) && strcmp(check->request.language, lang_python.name) == 0)
+        if ((broken || check->doubtful) && HAS(&check->request, check_request, language) &&
+                strcmp(check->request.language, lang_python.name) == 0)
                 ask_interpreter(source_check);
         else
                 finish(source_check);

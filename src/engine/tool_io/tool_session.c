@@ -13,7 +13,8 @@ static uint64_t requests_max(const struct tools_request *request)
         return request->calls * 3 + 10000;
 }
 
-int tool_session_open(const struct engine_tools *tools, void *tools_owner, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err)
+int tool_session_open(const struct engine_tools *tools, void *tools_owner, const struct tools_for *whom,
+        struct tool_session *ret, struct csn_error *err)
 {
         if (!tools)
                 return err_field(err, "/tools", "this program has no tools: they are in caissond, and in caisson run");
@@ -25,7 +26,8 @@ int tool_session_open(const struct engine_tools *tools, void *tools_owner, const
 
 int tool_session_serve(struct tool_session *session, struct loop *loop, int listen_fd, struct csn_error *err)
 {
-        return tool_socket_open(loop, listen_fd, session->message_max, session->requests_max, &session->tools->tool_socket, session->broker, &session->tool_socket, err);
+        return tool_socket_open(loop, listen_fd, session->message_max, session->requests_max,
+                &session->tools->tool_socket, session->broker, &session->tool_socket, err);
 }
 
 void tool_session_unserve(struct tool_session *session)

@@ -19,7 +19,7 @@ struct tools_for {
 
 /* The tools of an engine.  The engine moves the bytes of calls and knows no tool. */
 struct engine_tools {
-        struct tool_socket_events tool_socket;             /* the owner is the broker; must not call tool_socket_close() */
+        struct tool_socket_events tool_socket; /* the owner is the broker; must not call tool_socket_close() */
         /* Make a broker.  Errors: CSN_E_INPUT with the field of the request. */
         int (*open)(void *owner, const struct tools_for *whom, void **ret_broker, struct csn_error *err);
         /* The sandbox is gone: forget all open calls. */
@@ -41,7 +41,8 @@ struct tool_session {
 };
 
 /* Make a broker.  tools NULL: this program has none.  Errors: CSN_E_INPUT. */
-int tool_session_open(const struct engine_tools *tools, void *tools_owner, const struct tools_for *whom, struct tool_session *ret, struct csn_error *err);
+int tool_session_open(const struct engine_tools *tools, void *tools_owner, const struct tools_for *whom,
+        struct tool_session *ret, struct csn_error *err);
 /* The sandbox exists: accept on the socket.  Takes the descriptor. */
 int tool_session_serve(struct tool_session *session, struct loop *loop, int listen_fd, struct csn_error *err);
 /* The sandbox is gone. */

@@ -54,7 +54,8 @@ struct tool_socket {
 
 static void listen_more(struct tool_socket *tool_socket)
 {
-        if (tool_socket->listener.active || tool_socket->listener.fd < 0 || tool_socket->conns_n >= TOOL_SOCKET_CONNECTIONS_MAX)
+        if (tool_socket->listener.active || tool_socket->listener.fd < 0 ||
+                tool_socket->conns_n >= TOOL_SOCKET_CONNECTIONS_MAX)
                 return;
         if (loop_watch(tool_socket->loop, &tool_socket->listener, tool_socket->listener.fd, EPOLLIN, NULL) < 0)
                 loop_timer(tool_socket->loop, &tool_socket->again, AGAIN_US);
@@ -67,7 +68,8 @@ static void give_back(struct tool_socket *tool_socket, size_t bytes)
 {
         tool_socket->bytes -= bytes;
         for (struct conn *conn = tool_socket->conns; conn && bytes; conn = conn->next)
-                if (conn->waits && conn->state == CONN_READING && tool_socket->bytes + conn->size <= TOOL_SOCKET_BYTES_MAX) {
+                if (conn->waits && conn->state == CONN_READING &&
+                        tool_socket->bytes + conn->size <= TOOL_SOCKET_BYTES_MAX) {
                         conn->waits = false;
                         tool_socket->bytes += conn->size;
                         want(conn, EPOLLIN);
@@ -125,7 +127,8 @@ static void on_clock(struct timer *timer)
 static void write_answer(struct conn *conn)
 {
         while (conn->sent < conn->text.len) {
-                ssize_t n = send(conn->watch.fd, conn->text.bytes + conn->sent, conn->text.len - conn->sent, MSG_NOSIGNAL);
+                ssize_t n =
+                        send(conn->watch.fd, conn->text.bytes + conn->sent, conn->text.len - conn->sent, MSG_NOSIGNAL);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN) {
@@ -234,7 +237,8 @@ static void conn_ready(struct watch *watch, uint32_t events)
 {
         struct conn *conn = watch->owner;
         if (conn->state == CONN_READING) {
-                for (int i = 0; i < READS_AT_ONCE && conn->state == CONN_READING && !conn->waits && read_some(conn); i++)
+                for (int i = 0; i < READS_AT_ONCE && conn->state == CONN_READING && !conn->waits && read_some(conn);
+                        i++)
                         ;
         } else if (conn->state == CONN_WRITING) {
                 write_answer(conn);
@@ -249,8 +253,10 @@ static void conn_ready(struct watch *watch, uint32_t events)
 static void conn_new(struct tool_socket *tool_socket, int fd)
 {
         struct conn *conn = mem_alloc(sizeof *conn);
-        *conn = (struct conn){ .tool_socket = tool_socket, .next = tool_socket->conns, .watch = { .fd = fd, .ready = conn_ready, .owner = conn },
-                               .timer = { .fired = on_clock, .owner = conn } };
+        *conn = (struct conn){ .tool_socket = tool_socket,
+                .next = tool_socket->conns,
+                .watch = { .fd = fd, .ready = conn_ready, .owner = conn },
+                .timer = { .fired = on_clock, .owner = conn } };
         tool_socket->conns = conn;
         tool_socket->conns_n++;
         tool_socket->left--;
@@ -266,7 +272,8 @@ static void on_listener(struct watch *watch, uint32_t events)
 {
         struct tool_socket *tool_socket = watch->owner;
         (void)events;
-        for (int i = 0; i < ACCEPTS_AT_ONCE && tool_socket->left && tool_socket->conns_n < TOOL_SOCKET_CONNECTIONS_MAX; i++) {
+        for (int i = 0; i < ACCEPTS_AT_ONCE && tool_socket->left && tool_socket->conns_n < TOOL_SOCKET_CONNECTIONS_MAX;
+                i++) {
                 /* cppcheck-suppress nullPointer ; accept(2): no address is filled in then */
                 int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
                 if (fd >= 0) {
@@ -302,18 +309,25 @@ static bool has_option(int fd, int option, int wanted)
         return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == wanted;
 }
 
-int tool_socket_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max, const struct tool_socket_events *events, void *owner, struct tool_socket **ret,
-               struct csn_error *err)
+int tool_socket_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max,
+        const struct tool_socket_events *events, void *owner, struct tool_socket **ret, struct csn_error *err)
 {
         auto_fd fd = listen_fd;
-        if (!has_option(fd, SO_DOMAIN, AF_UNIX) || !has_option(fd, SO_TYPE, SOCK_STREAM) || !has_option(fd, SO_ACCEPTCONN, 1))
-                return err_set(err, CSN_E_PROTOCOL, 0, "what came out of the sandbox is no socket that listens for calls of tools");
+        if (!has_option(fd, SO_DOMAIN, AF_UNIX) || !has_option(fd, SO_TYPE, SOCK_STREAM) ||
+                !has_option(fd, SO_ACCEPTCONN, 1))
+                return err_set(err, CSN_E_PROTOCOL, 0,
+                        "what came out of the sandbox is no socket that listens for calls of tools");
         int flags = fcntl(fd, F_GETFL);
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set up the socket for calls of tools");
         struct tool_socket *tool_socket = mem_alloc(sizeof *tool_socket);
-        *tool_socket = (struct tool_socket){ .loop = loop, .message_max = (size_t)min_u64(message_max, TOOL_SOCKET_MESSAGE_MAX), .left = max_u64(requests_max, 1), .events = events, .owner = owner,
-                                 .listener = { .fd = fd, .ready = on_listener, .owner = tool_socket }, .again = { .fired = on_again, .owner = tool_socket } };
+        *tool_socket = (struct tool_socket){ .loop = loop,
+                .message_max = (size_t)min_u64(message_max, TOOL_SOCKET_MESSAGE_MAX),
+                .left = max_u64(requests_max, 1),
+                .events = events,
+                .owner = owner,
+                .listener = { .fd = fd, .ready = on_listener, .owner = tool_socket },
+                .again = { .fired = on_again, .owner = tool_socket } };
         if (loop_watch(loop, &tool_socket->listener, fd, EPOLLIN, err) < 0) {
                 free(tool_socket);
                 return -err->code;

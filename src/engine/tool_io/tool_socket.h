@@ -43,8 +43,8 @@ struct tool_socket_events {
  * requests_max requests the socket closes, and the kernel refuses connections.  *ret is the caller's until
  * tool_socket_close().  Errors: CSN_E_PROTOCOL (not a listening socket of this kind), CSN_E_SYSTEM.
  */
-int tool_socket_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max, const struct tool_socket_events *events, void *owner, struct tool_socket **ret,
-               struct csn_error *err);
+int tool_socket_open(struct loop *loop, int listen_fd, size_t message_max, uint64_t requests_max,
+        const struct tool_socket_events *events, void *owner, struct tool_socket **ret, struct csn_error *err);
 /* Whether an answer of len bytes fits beside all others.  If not, the caller sends a short error. */
 bool tool_socket_has_room(const struct tool_socket_call *call, size_t len);
 /* Answer and end the call; at most TOOL_SOCKET_MESSAGE_MAX bytes, which are copied. */

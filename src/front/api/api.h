@@ -1,11 +1,14 @@
 /*
- * api: our own HTTP interface, /v1, and the operation of the daemon: health, metrics, the log, the description of all fronts.
+ * api: our own HTTP interface, /v1, and the operation of the daemon: health, metrics, the log, the description of all
+ * fronts.
  *
  *   routes.c        the front of /v1: its routes
  *   operations.c    the front of the daemon's operation: its routes, health, metrics and the log
  *   runs.c          runs and tool results; many runs in one body
  *   grade.c         gradings
- *   sandboxes.c     persistent sandboxes and their contexts; processes.c programs in them; files.c and upload.c their files
+ *   sandboxes.c     persistent sandboxes and their contexts
+ *   processes.c     programs in sandboxes
+ *   files.c         files in sandboxes; upload.c files of a request
  *   sessions.c      a sandbox with one context
  *   stored_files.c  stored files; workspaces.c folders that last from run to run
  *   info.c          checks, profiles, policies, languages
@@ -54,7 +57,10 @@ void api_processes_close(struct service *service);
 
 /* Whether the header Prefer has this word, such as "respond-async". */
 bool api_prefers(const struct http_request *request, const char *word);
-/* The number of the last event that the client has, by Last-Event-ID or ?after=.  False: it is no number, and an error was answered. */
+/*
+ * The number of the last event that the client has, by Last-Event-ID or ?after=.  False: it is no number, and an error
+ * was answered.
+ */
 bool api_after(struct http_request *request, uint64_t *ret);
 /* Handle POST /v1/runs in this context; NULL: in none. */
 void api_post_run_in(struct http_request *request, const char *context);

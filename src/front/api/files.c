@@ -1,6 +1,6 @@
 /*
- * Files of persistent sandboxes.  All of it is done by the guest inside; a folder as one stream is tar's business, which is
- * run there as any program is.
+ * Files of persistent sandboxes.  All of it is done by the guest inside; a folder as one stream is tar's business,
+ * which is run there as any program is.
  */
 #include "front/api/api.h"
 
@@ -76,16 +76,20 @@ json_t *api_entry(const struct guest_entry *entry)
         const char *path = model_utf8(&arena, entry->path, strlen(entry->path), &len), *name = last_part(entry->path);
         snprintf(mode, sizeof mode, "%04o", (unsigned)entry->mode & 07777);
         time_print((int64_t)entry->mtime_ms, modified, sizeof modified);
-        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "path", path, "name", model_utf8(&arena, name, strlen(name), &len), "type",
-                                 type_of(entry->mode), "size_bytes", (json_int_t)entry->size, "mode", mode, "modified_at", modified, "owner",
-                                 model_utf8(&arena, entry->owner, strlen(entry->owner), &len), "group",
-                                 model_utf8(&arena, entry->group, strlen(entry->group), &len));
+        json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "path", path, "name",
+                model_utf8(&arena, name, strlen(name), &len), "type", type_of(entry->mode), "size_bytes",
+                (json_int_t)entry->size, "mode", mode, "modified_at", modified, "owner",
+                model_utf8(&arena, entry->owner, strlen(entry->owner), &len), "group",
+                model_utf8(&arena, entry->group, strlen(entry->group), &len));
         if (!utf8_valid(entry->path, strlen(entry->path)))
-                json_object_set_new(json, "path_base64", json_string(model_base64(&arena, entry->path, strlen(entry->path))));
+                json_object_set_new(json, "path_base64",
+                        json_string(model_base64(&arena, entry->path, strlen(entry->path))));
         if (entry->target[0])
-                json_object_set_new(json, "target", json_string(model_utf8(&arena, entry->target, strlen(entry->target), &len)));
+                json_object_set_new(json, "target",
+                        json_string(model_utf8(&arena, entry->target, strlen(entry->target), &len)));
         if (entry->real[0]) {
-                json_object_set_new(json, "real_path", json_string(model_utf8(&arena, entry->real, strlen(entry->real), &len)));
+                json_object_set_new(json, "real_path",
+                        json_string(model_utf8(&arena, entry->real, strlen(entry->real), &len)));
                 json_object_set_new(json, "real_type", json_string(type_of(entry->target_mode)));
         }
         arena_done(&arena);
@@ -96,13 +100,20 @@ json_t *api_entry(const struct guest_entry *entry)
 
 void api_file_error(struct http_request *request, const struct csn_error *error)
 {
-        static const struct { int sys; unsigned status; int code; } rows[] = {
-                { ENOENT, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },               { ENOTDIR, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },
-                { EISDIR, MHD_HTTP_CONFLICT, CSN_E_INPUT },                { EEXIST, MHD_HTTP_CONFLICT, CSN_E_INPUT },
-                { EBUSY, MHD_HTTP_CONFLICT, CSN_E_INPUT },                 { ENOTEMPTY, MHD_HTTP_CONFLICT, CSN_E_INPUT },
-                { EACCES, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },              { EPERM, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },
-                { EROFS, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },               { ENOSPC, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
-                { EDQUOT, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },     { EFBIG, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
+        static const struct { int sys; unsigned status; int code;
+        } rows[] = {
+                { ENOENT, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },
+                { ENOTDIR, MHD_HTTP_NOT_FOUND, CSN_E_INPUT },
+                { EISDIR, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { EEXIST, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { EBUSY, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { ENOTEMPTY, MHD_HTTP_CONFLICT, CSN_E_INPUT },
+                { EACCES, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },
+                { EPERM, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },
+                { EROFS, MHD_HTTP_FORBIDDEN, CSN_E_DENIED },
+                { ENOSPC, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
+                { EDQUOT, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
+                { EFBIG, MHD_HTTP_INSUFFICIENT_STORAGE, CSN_E_BUSY },
         };
         struct csn_error err = *error;
         for (size_t i = 0; error->code == CSN_E_INPUT && i < ARRAY_LEN(rows); i++)
@@ -124,7 +135,8 @@ static void answer(struct transfer *one)
         else if (one->error.code)
                 api_file_error(request, &one->error);
         else if (one->what == LIST)
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O, s:b}", "entries", one->entries, "truncated", one->truncated));
+                http_json(request, MHD_HTTP_OK,
+                        json_pack("{s:O, s:b}", "entries", one->entries, "truncated", one->truncated));
         else if (json_array_size(one->entries))
                 http_json(request, one->made, json_incref(json_array_get(one->entries, 0)));
         else
@@ -143,7 +155,8 @@ static void end_stream(struct transfer *one)
         }
         bool cut = one->error.code || (one->sized && one->left) || (one->what == PACK && one->status);
         if (cut && !one->error.code)
-                log_text(LOG_INFO, "a download was cut: %.200s", one->said.len ? one->said.bytes : "the file became shorter");
+                log_text(LOG_INFO, "a download was cut: %.200s",
+                        one->said.len ? one->said.bytes : "the file became shorter");
         transfer_free(one);
         cut ? http_cut(request) : http_end(request);
 }
@@ -212,7 +225,8 @@ static void on_entry(struct transfer *one, const uint8_t *bytes, size_t len)
                         begin_download(one, &entry);
         } else if (one->what == WATCH) {
                 if (!one->begun)           /* a guest might say it twice */
-                        events_begin_line(one->request, json_pack("{s:s, s:o}", "type", "start", "entry", api_entry(&entry)));
+                        events_begin_line(one->request,
+                                json_pack("{s:s, s:o}", "type", "start", "entry", api_entry(&entry)));
                 one->begun = true;
         } else if (json_array_size(one->entries) >= ENTRIES_MAX || one->bytes >= ENTRIES_BYTES_MAX) {
                 one->truncated = true;
@@ -225,21 +239,28 @@ static void on_entry(struct transfer *one, const uint8_t *bytes, size_t len)
 
 static void on_event(struct transfer *one, const uint8_t *bytes, size_t len)
 {
-        static const char *const names[] = { [GUEST_CREATED] = "created", [GUEST_CHANGED] = "changed", [GUEST_ATTRIBUTES] = "attributes",
-                                             [GUEST_REMOVED] = "removed", [GUEST_RENAMED] = "renamed", [GUEST_LOST] = "lost" };
+        static const char *const names[] = { [GUEST_CREATED] = "created",
+                [GUEST_CHANGED] = "changed",
+                [GUEST_ATTRIBUTES] = "attributes",
+                [GUEST_REMOVED] = "removed",
+                [GUEST_RENAMED] = "renamed",
+                [GUEST_LOST] = "lost" };
         struct arena arena = { 0 };
         struct guest_event event;
         struct csn_error err;
         size_t text_len;
         if (one->what == WATCH && one->begun && guest_get_event(bytes, len, &arena, &event, &err) == 0)
-                events_line(one->request, json_pack("{s:s, s:s, s:b}", "type", names[event.what], "path",
-                                                    model_utf8(&arena, event.path, strlen(event.path), &text_len), "folder", (int)event.is_folder));
+                events_line(one->request,
+                        json_pack("{s:s, s:s, s:b}", "type", names[event.what], "path",
+                                model_utf8(&arena, event.path, strlen(event.path), &text_len), "folder",
+                                (int)event.is_folder));
         arena_done(&arena);
         if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
                 guest_call_hold(&one->call, true);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct transfer *one = call->owner;
         struct csn_error err;
@@ -256,7 +277,8 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
                 break;
         case GUEST_OUT:
         case GUEST_DATA:
-                if ((one->what == DOWNLOAD && kind == GUEST_DATA && one->begun) || (one->what == PACK && kind == GUEST_OUT)) {
+                if ((one->what == DOWNLOAD && kind == GUEST_DATA && one->begun) ||
+                        (one->what == PACK && kind == GUEST_OUT)) {
                         if (!one->begun)
                                 begin_stream(one, "application/x-tar", UINT64_MAX);
                         add_data(one, bytes + 1, len - 1);
@@ -299,7 +321,8 @@ static void tar_failed(struct transfer *one)
         const char *said = one->said.bytes ? one->said.bytes : "it said nothing";
         int sig = WIFSIGNALED(one->status) ? WTERMSIG(one->status) : 0;
         if (sig)
-                err_set(&one->error, CSN_E_INPUT, 0, "tar failed: signal %d (%s) ended it", sig, sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
+                err_set(&one->error, CSN_E_INPUT, 0, "tar failed: signal %d (%s) ended it", sig,
+                        sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
         else
                 err_set(&one->error, CSN_E_INPUT, 0, "tar failed: %.*s", (int)min_u64(strcspn(said, "\n"), 300), said);
         /* The largest file that there may be is as large as the disk. */
@@ -324,12 +347,18 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 
 /* ---- requests ---- */
 
-static struct transfer *transfer_new(struct http_request *request, int what, struct psandbox *psandbox, const char *path)
+static struct transfer *transfer_new(struct http_request *request, int what, struct psandbox *psandbox,
+        const char *path)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct transfer *one = mem_alloc(sizeof *one);
-        *one = (struct transfer){ .service = service_of(request), .request = request, .what = what, .psandbox = psandbox, .path = mem_copy(path, strlen(path)),
-                                  .entries = json_array(), .made = MHD_HTTP_OK };
+        *one = (struct transfer){ .service = service_of(request),
+                .request = request,
+                .what = what,
+                .psandbox = psandbox,
+                .path = mem_copy(path, strlen(path)),
+                .entries = json_array(),
+                .made = MHD_HTTP_OK };
         one->call = (struct guest_call){ .events = &events, .owner = one };
         buf_init(&one->said, ERRORS_MAX);
         return one;
@@ -346,8 +375,8 @@ struct psandbox *api_file_target(struct http_request *request, const char **ret_
                 return NULL;
         if (path && path[0] && strlen(path) < GUEST_PATH_MAX)
                 return psandbox;
-        err_field(&err, "path", "path is %s; give ?path=, absolute or from /home/user on, of at most %d bytes", path && path[0] ? "too long" : "missing",
-                  GUEST_PATH_MAX - 1);
+        err_field(&err, "path", "path is %s; give ?path=, absolute or from /home/user on, of at most %d bytes",
+                path && path[0] ? "too long" : "missing", GUEST_PATH_MAX - 1);
         http_fail(request, &err);
         return NULL;
 }
@@ -399,7 +428,8 @@ void api_list_files(struct http_request *request)
         uint64_t depth;
         struct psandbox *psandbox = api_file_target(request, &path);
         if (psandbox && number_of(request, "depth", 1, 64, &depth))
-                ask(request, LIST, psandbox, &(struct guest_file){ .verb = GUEST_LIST, .depth = depth, .path = (char *)(uintptr_t)path });
+                ask(request, LIST, psandbox,
+                        &(struct guest_file){ .verb = GUEST_LIST, .depth = depth, .path = (char *)(uintptr_t)path });
 }
 
 void api_stat_file(struct http_request *request)
@@ -407,7 +437,8 @@ void api_stat_file(struct http_request *request)
         const char *path;
         struct psandbox *psandbox = api_file_target(request, &path);
         if (psandbox)
-                ask(request, OTHER, psandbox, &(struct guest_file){ .verb = GUEST_STAT, .path = (char *)(uintptr_t)path });
+                ask(request, OTHER, psandbox,
+                        &(struct guest_file){ .verb = GUEST_STAT, .path = (char *)(uintptr_t)path });
 }
 
 void api_delete_file(struct http_request *request)
@@ -415,7 +446,8 @@ void api_delete_file(struct http_request *request)
         const char *path;
         struct psandbox *psandbox = api_file_target(request, &path);
         if (psandbox)
-                ask(request, OTHER, psandbox, &(struct guest_file){ .verb = GUEST_REMOVE, .path = (char *)(uintptr_t)path });
+                ask(request, OTHER, psandbox,
+                        &(struct guest_file){ .verb = GUEST_REMOVE, .path = (char *)(uintptr_t)path });
 }
 
 void api_watch_files(struct http_request *request)
@@ -424,7 +456,8 @@ void api_watch_files(struct http_request *request)
         uint64_t depth;
         struct psandbox *psandbox = api_file_target(request, &path);
         if (psandbox && number_of(request, "depth", 1, 32, &depth))
-                ask(request, WATCH, psandbox, &(struct guest_file){ .verb = GUEST_WATCH, .depth = depth, .path = (char *)(uintptr_t)path });
+                ask(request, WATCH, psandbox,
+                        &(struct guest_file){ .verb = GUEST_WATCH, .depth = depth, .path = (char *)(uintptr_t)path });
 }
 
 static int plan_change(const struct file_change *change, struct guest_file *file, struct csn_error *err)
@@ -443,7 +476,8 @@ static int plan_change(const struct file_change *change, struct guest_file *file
                 if (!change->mode || !change->mode[0] || *end || file->mode > 07777)
                         return err_field(err, "/mode", "mode has to be octal, as 0644");
         } else {
-                return err_field(err, "/action", "action is \"%.20s\"; it has to be rename, mode or folder", change->action);
+                return err_field(err, "/action", "action is \"%.20s\"; it has to be rename, mode or folder",
+                        change->action);
         }
         return 0;
 }
@@ -476,8 +510,10 @@ static int run_tar(struct transfer *one, bool pack, struct csn_error *err)
         char *const out[] = { "/usr/bin/tar", "-c", "-f", "-", "--", ".", NULL };
         char *const in[] = { "/usr/bin/tar", "-x", "-f", "-", "--no-same-owner", NULL };
         struct arena arena = { 0 };
-        struct guest_process process = { .flags = pack ? 0 : GUEST_INPUT, .folder = one->path, .argv = (char **)(uintptr_t)(pack ? out : in),
-                                         .argv_n = pack ? ARRAY_LEN(out) - 1 : ARRAY_LEN(in) - 1 };
+        struct guest_process process = { .flags = pack ? 0 : GUEST_INPUT,
+                .folder = one->path,
+                .argv = (char **)(uintptr_t)(pack ? out : in),
+                .argv_n = pack ? ARRAY_LEN(out) - 1 : ARRAY_LEN(in) - 1 };
         process.env = psandbox_env(one->psandbox, account_USER, NULL, 0, &arena, &process.env_n);
         int rc = guest_call_process(one->psandbox, &one->call, &process, err);
         arena_done(&arena);

@@ -88,7 +88,8 @@ static const struct grading_events events = { .begins = on_begins, .ran = on_ran
 
 /* ---- the beginning ---- */
 
-static int begin(struct http_request *request, struct api_grading *job, json_t *json, struct http_limit *limit, struct csn_error *err)
+static int begin(struct http_request *request, struct api_grading *job, json_t *json, struct http_limit *limit,
+        struct csn_error *err)
 {
         const struct store_key *key = service_key(request);
         struct grade_request given = { 0 };
@@ -105,7 +106,8 @@ static int begin(struct http_request *request, struct api_grading *job, json_t *
 
 /* ---- many ---- */
 
-static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
+static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+        struct csn_error *err)
 {
         struct http_limit limit;
         struct api_grading *job = mem_alloc(sizeof *job);
@@ -154,7 +156,9 @@ static void on_whole(struct http_request *request)
         struct http_limit limit = { 0 };
         json_error_t where;
         json_t *json = model_load(job->body.bytes ? job->body.bytes : "", job->body.len, &where);
-        int rc = json ? begin(request, job, json, &limit, &err) : err_field(&err, "", "the body is not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
+        int rc = json ? begin(request, job, json, &limit, &err)
+                      : err_field(&err, "", "the body is not JSON: %s (line %d, column %d)", where.text, where.line,
+                                where.column);
         json_decref(json);
         buf_done(&job->body);
         if (rc == 0)

@@ -132,9 +132,12 @@ void api_languages(struct http_request *request)
                 json_t *aliases = json_array();
                 for (const char *const *alias = language->aliases; alias && *alias; alias++)
                         json_array_append_new(aliases, json_string(*alias));
-                json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", language->name, "title", language->title, "aliases", aliases));
+                json_array_append_new(list,
+                        json_pack("{s:s, s:s, s:o}", "name", language->name, "title", language->title, "aliases",
+                                aliases));
         }
         for (const struct language *added = engine_languages(service_of(request)->engine); added; added = added->next)
-                json_array_append_new(list, json_pack("{s:s, s:s, s:[]}", "name", added->name, "title", added->title, "aliases"));
+                json_array_append_new(list,
+                        json_pack("{s:s, s:s, s:[]}", "name", added->name, "title", added->title, "aliases"));
         answer_list(request, "languages", list);
 }

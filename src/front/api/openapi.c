@@ -103,7 +103,8 @@ static json_t *body_of(const struct http_route *route, const struct front_note *
         const char *words = note->takes ? note->takes : route->takes ? route->takes->name : "none";
         if (strcmp(words, "none") == 0)
                 return NULL;
-        json_t *contents = contents_of(words, strlen(words)), *first = json_object_iter_value(json_object_iter(contents));
+        json_t *contents = contents_of(words, strlen(words)),
+               *first = json_object_iter_value(json_object_iter(contents));
         bool text = strncmp(words, "ndjson", 6) == 0 || strncmp(words, "bytes", 5) == 0;
         if (note->example)
                 json_object_set_new(first, "example", text ? json_string(note->example) : constant(note->example));
@@ -140,8 +141,8 @@ static void add_parameter(json_t *list, const char *name, size_t len, const char
                           const char *choices)
 {
         json_t *schema = value->schema ? constant(value->schema) : json_pack("{s:s}", "type", "string");
-        json_t *one = json_pack("{s:s%, s:s, s:b, s:o, s:s}", "name", name, len, "in", in, "required", (int)value->required, "schema", schema, "description",
-                                value->text ? value->text : "");
+        json_t *one = json_pack("{s:s%, s:s, s:b, s:o, s:s}", "name", name, len, "in", in, "required",
+                (int)value->required, "schema", schema, "description", value->text ? value->text : "");
         if (choices)
                 json_object_set_new(schema, "enum", choices_of(choices));
         if (value->example)
@@ -224,7 +225,8 @@ static bool has_body(const struct http_route *route)
 /* A daemon that ends begins nothing new, and one without a store has no files. */
 static bool needs_daemon(const struct http_route *route)
 {
-        return (strcmp(route->method, "GET") != 0 && strcmp(route->method, "DELETE") != 0) || route->scope == SCOPE_FILES;
+        return (strcmp(route->method, "GET") != 0 && strcmp(route->method, "DELETE") != 0) ||
+                route->scope == SCOPE_FILES;
 }
 
 static const struct {
@@ -232,17 +234,22 @@ static const struct {
         bool (*may)(const struct http_route *route);   /* every route of this kind may answer with it */
         const char *headers, *text;
 } problems[] = {
-        { 400, always, NULL, "The head of the request could be read in two ways, or a front of another service refuses the request." },
+        { 400, always, NULL,
+                "The head of the request could be read in two ways, or a front of another service refuses the request." },
         { 401, needs_key, "WWW-Authenticate", "There is no key, or it is not valid any more." },
-        { 403, always, NULL, "The key lacks the scope; without keys: a web page, or another name of this host; of a file: its permissions." },
+        { 403, always, NULL,
+                "The key lacks the scope; without keys: a web page, or another name of this host; of a file: its permissions." },
         { 404, names_something, NULL, "What the path names is not there, or belongs to another tenant." },
         { 406, NULL, NULL, "`Accept` has none of what is answered." },
-        { 409, NULL, NULL, "What the path names is not in the state for it, or the request of this `Idempotency-Key` goes on." },
+        { 409, NULL, NULL,
+                "What the path names is not in the state for it, or the request of this `Idempotency-Key` goes on." },
         { 413, has_whole_body, NULL, "The body is too long." },
-        { 415, has_body, "Accept-Encoding", "The body has a `Content-Encoding`, or a media type that is not read here." },
+        { 415, has_body, "Accept-Encoding",
+                "The body has a `Content-Encoding`, or a media type that is not read here." },
         { 416, NULL, "Accept-Ranges Content-Range Last-Modified", "The file has none of the bytes of `Range`." },
         { 422, always, NULL, "The body, the query or a header is wrong; `field` names what." },
-        { 429, NULL, "Retry-After RateLimit-Limit RateLimit-Remaining RateLimit-Reset", "A limit is met; `quota` names it." },
+        { 429, NULL, "Retry-After RateLimit-Limit RateLimit-Remaining RateLimit-Reset",
+                "A limit is met; `quota` names it." },
         { 499, NULL, NULL, "What was asked for was taken back before it was there: its sandbox ended." },
         { 500, always, NULL, "The engine failed." },
         { 501, always, NULL, "The request has a `Transfer-Encoding` that is not `chunked`." },
@@ -252,10 +259,12 @@ static const struct {
 
 static json_t *problem_response(size_t i, bool in_other_words)
 {
-        json_t *contents = json_pack("{s:{s:o}}", "application/problem+json", "schema", reference("schemas", "problem", strlen("problem")));
+        json_t *contents = json_pack("{s:{s:o}}", "application/problem+json", "schema",
+                reference("schemas", "problem", strlen("problem")));
         if (in_other_words)
                 add_type(contents, "application/json", json_object());
-        return json_pack("{s:s, s:o, s:o}", "description", problems[i].text, "headers", headers_of(ALWAYS, problems[i].headers), "content", contents);
+        return json_pack("{s:s, s:o, s:o}", "description", problems[i].text, "headers",
+                headers_of(ALWAYS, problems[i].headers), "content", contents);
 }
 
 /* Takes the reference. */
@@ -289,7 +298,8 @@ static void add_problems(json_t *responses, json_t *components, const struct htt
                 if (!noted && !(problems[i].may && problems[i].may(route)))
                         continue;
                 int len = snprintf(name, sizeof name, "problem_%u", problems[i].status);
-                set_numbered(responses, "", problems[i].status, words ? problem_response(i, true) : reference("responses", name, (size_t)len));
+                set_numbered(responses, "", problems[i].status,
+                        words ? problem_response(i, true) : reference("responses", name, (size_t)len));
                 if (!words && !json_object_get(components, name))
                         json_object_set_new(components, name, problem_response(i, false));
         }
@@ -300,10 +310,14 @@ static void add_answers(json_t *responses, const struct http_route *route, const
 {
         char usual[80];
         snprintf(usual, sizeof usual, "200:%s", route->gives ? route->gives->name : "json");
-        for (const char *at = note->answers ? note->answers : note->handle ? "" : usual; *at; at += strcspn(at, " "), at += *at == ' ') {
+        for (const char *at = note->answers ? note->answers
+                        : note->handle      ? ""
+                                            : usual;
+                *at; at += strcspn(at, " "), at += *at == ' ') {
                 char *end;
                 unsigned status = (unsigned)strtoul(at, &end, 10);
-                json_t *one = json_pack("{s:s+, s:o}", "description", MHD_get_reason_phrase_for(status), ".", "headers", headers_of(ALWAYS, note->gives));
+                json_t *one = json_pack("{s:s+, s:o}", "description", MHD_get_reason_phrase_for(status), ".", "headers",
+                        headers_of(ALWAYS, note->gives));
                 if (*end == ':')
                         json_object_set_new(one, "content", contents_of(end + 1, strcspn(end + 1, " ")));
                 set_numbered(responses, "", status, one);
@@ -417,20 +431,20 @@ static json_t *all_headers(const struct service *service)
 
 json_t *openapi_describe(const struct service *service)
 {
-        static const char about[] = "Run programs that you did not write in closed sandboxes. A key is sent as `Authorization: Bearer KEY` or as `X-API-Key: KEY`; "
-                                    "a daemon with `engine.http_keyless`, and the socket for users of its host, need none.";
-        json_t *info = json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "Caisson", "version", VERSION, "description", about, "license", "name",
-                                 "Apache License 2.0", "identifier", "Apache-2.0");
-        json_t *schemes = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "key", "type", "http", "scheme", "bearer", "api_key", "type", "apiKey", "in",
-                                    "header", "name", "X-API-Key");
+        static const char about[] =
+                "Run programs that you did not write in closed sandboxes. A key is sent as `Authorization: Bearer KEY` or as `X-API-Key: KEY`; "
+                "a daemon with `engine.http_keyless`, and the socket for users of its host, need none.";
+        json_t *info = json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "title", "Caisson", "version", VERSION, "description",
+                about, "license", "name", "Apache License 2.0", "identifier", "Apache-2.0");
+        json_t *schemes = json_pack("{s:{s:s, s:s}, s:{s:s, s:s, s:s}}", "key", "type", "http", "scheme", "bearer",
+                "api_key", "type", "apiKey", "in", "header", "name", "X-API-Key");
         json_t *responses = json_object(), *operations = paths(service, responses);
         json_t *components = json_pack("{s:o, s:o, s:o, s:o}", "schemas", schemas(service), "responses", responses,
                                        "headers", all_headers(service),
                                        "securitySchemes", schemes);
-        return json_pack("{s:s, s:o, s:[{s:s, s:s}], s:o, s:o, s:o, s:[{s:[]}, {s:[]}]}", "openapi", "3.1.0", "info", info, "servers", "url", "/",
-                         "description", "The daemon that this description comes from.", "tags", list_of_tags(service),
-                                 "paths", operations, "components", components,
-                         "security", "key", "api_key");
+        return json_pack("{s:s, s:o, s:[{s:s, s:s}], s:o, s:o, s:o, s:[{s:[]}, {s:[]}]}", "openapi", "3.1.0", "info",
+                info, "servers", "url", "/", "description", "The daemon that this description comes from.", "tags",
+                list_of_tags(service), "paths", operations, "components", components, "security", "key", "api_key");
 }
 
 /* It is the same for the whole life of the daemon, and is asked for without a key; so it is made once. */

@@ -1,7 +1,7 @@
 /*
  * openapi: the description of the HTTP interface, for programs (OpenAPI 3.1) and for people (a page).
  *
- *   openapi.c        the description, made of the routes and notes of all fronts (front/service/front.h) and of fields.def
+ *   openapi.c        the description, made of fields.def and of the routes and notes of all fronts
  *   openapi_notes.c  the notes of the front of /v1, and the words for contents that every front may use
  *   openapi_page.c   the page /docs, made of the description, and /problems, made of errors.def
  */

@@ -1,7 +1,8 @@
 /*
  * Pages for people: /docs shows the description of the interface, and /problems explains the codes of problems.
  *
- * They have no scripts and load nothing.  What they say of operations is read from the description itself, so both say the same.
+ * They have no scripts and load nothing.  What they say of operations is read from the description itself, so both say
+ * the same.
  */
 #include "front/api/openapi.h"
 
@@ -37,7 +38,11 @@ static const char page_head[] =
 static void add_html(struct buf *buf, const char *text)
 {
         for (; *text; text++) {
-                const char *entity = *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : *text == '&' ? "&amp;" : *text == '"' ? "&quot;" : NULL;
+                const char *entity = *text == '<' ? "&lt;"
+                        : *text == '>'            ? "&gt;"
+                        : *text == '&'            ? "&amp;"
+                        : *text == '"'            ? "&quot;"
+                                                  : NULL;
                 buf_add(buf, entity ? entity : text, entity ? strlen(entity) : 1);
         }
 }
@@ -86,7 +91,8 @@ static void add_bounds(struct buf *buf, const json_t *schema)
         const json_t *low = json_object_get(schema, "minimum"), *high = json_object_get(schema, "maximum"), *choice;
         size_t i;
         if (high)
-                buf_printf(buf, ": %lld to %lld", (long long)json_integer_value(low), (long long)json_integer_value(high));
+                buf_printf(buf, ": %lld to %lld", (long long)json_integer_value(low),
+                        (long long)json_integer_value(high));
         else if (low)
                 buf_printf(buf, ": %lld or more", (long long)json_integer_value(low));
         json_array_foreach(json_object_get(schema, "enum"), i, choice) {
@@ -150,8 +156,8 @@ static void add_response(struct buf *buf, const struct operation *one, const cha
         add_sentence(buf, text_of(all, "description"));
         bool begun = false;
         json_object_foreach(json_object_get(all, "headers"), name, header) {
-                if (strcmp(name, "X-Request-Id") == 0 || strcmp(name, "traceparent") == 0 || strcmp(name, "X-Content-Type-Options") == 0 ||
-                    strcmp(name, "Cache-Control") == 0)
+                if (strcmp(name, "X-Request-Id") == 0 || strcmp(name, "traceparent") == 0 ||
+                        strcmp(name, "X-Content-Type-Options") == 0 || strcmp(name, "Cache-Control") == 0)
                         continue;          /* all answers have them, and the page says so once */
                 buf_printf(buf, "%s<code>%s</code>", begun ? ", " : " Headers: ", name);
                 begun = true;
@@ -205,7 +211,8 @@ static void add_headers(struct buf *buf, const struct operation *one)
         size_t i;
         json_array_foreach(json_object_get(one->json, "parameters"), i, parameter) {
                 if (strcmp(text_of(parameter, "in"), "header") == 0 && json_object_get(parameter, "example"))
-                        buf_printf(buf, " \\\n  -H \"%s: %s\"", text_of(parameter, "name"), text_of(parameter, "example"));
+                        buf_printf(buf, " \\\n  -H \"%s: %s\"", text_of(parameter, "name"),
+                                text_of(parameter, "example"));
         }
 }
 
@@ -255,7 +262,8 @@ static void add_example(struct buf *buf, const struct operation *one)
 
 static void add_operation(struct buf *buf, const struct operation *one)
 {
-        json_t *responses = json_object_get(one->json, "responses"), *body = json_object_get(one->json, "requestBody"), *response;
+        json_t *responses = json_object_get(one->json, "responses"), *body = json_object_get(one->json, "requestBody"),
+               *response;
         const char *status;
         buf_printf(buf, "<h3 id=\"%s\"><span class=m>%s</span> ", text_of(one->json, "operationId"), one->method);
         add_html(buf, one->path);
@@ -276,13 +284,16 @@ static void add_operation(struct buf *buf, const struct operation *one)
 
 /* ---- all of them, by their tags ---- */
 
-static void each_operation(struct buf *buf, const json_t *description, const char *tag, void (*add)(struct buf *buf, const struct operation *one))
+static void each_operation(struct buf *buf, const json_t *description, const char *tag,
+        void (*add)(struct buf *buf, const struct operation *one))
 {
         const char *path, *method;
         json_t *methods, *json;
         json_object_foreach(json_object_get(description, "paths"), path, methods) {
                 json_object_foreach(methods, method, json) {
-                        const struct operation one = { json, json_object_get(json_object_get(description, "components"), "responses"), method, path };
+                        const struct operation one = { json,
+                                json_object_get(json_object_get(description, "components"), "responses"), method,
+                                path };
                         if (strcmp(json_string_value(json_array_get(json_object_get(json, "tags"), 0)), tag) == 0)
                                 add(buf, &one);
                 }
@@ -291,7 +302,8 @@ static void each_operation(struct buf *buf, const json_t *description, const cha
 
 static void add_index_line(struct buf *buf, const struct operation *one)
 {
-        buf_printf(buf, "<li><a href=\"#%s\"><span class=m>%s</span><span>", text_of(one->json, "operationId"), one->method);
+        buf_printf(buf, "<li><a href=\"#%s\"><span class=m>%s</span><span>", text_of(one->json, "operationId"),
+                one->method);
         add_html(buf, one->path);
         buf_printf(buf, "</span></a>");
 }
@@ -324,8 +336,9 @@ static void add_operations(struct buf *buf, const json_t *description)
 
 static void add_object(struct buf *buf, const struct object *object)
 {
-        static const char *const kinds[] = { "number", "number", "number", "true or false", "text", "bytes (text, or NAME_base64)", "any JSON", "one of",
-                                             "list of texts", "object of texts", "object", "list of objects" };
+        static const char *const kinds[] = { "number", "number", "number", "true or false", "text",
+                "bytes (text, or NAME_base64)", "any JSON", "one of", "list of texts", "object of texts", "object",
+                "list of objects" };
         buf_printf(buf, "<h3 id=\"%s\">%s</h3><p>", object->name, object->name);
         add_sentence(buf, object->text[0] ? object->text : object->title);
         buf_printf(buf, "<table><tr><th>field<th>is<th>meaning");
@@ -367,10 +380,12 @@ static void make_docs(const struct service *service, struct buf *buf)
         const struct object *seen[OBJECTS_MAX];
         json_t *description = openapi_describe(service);
         size_t n = 0;
-        buf_printf(buf, "<h1>Caisson</h1><p>Version %s. <a href=\"/openapi.json\">openapi.json</a> has the same for programs, and "
-                         "<a href=\"/problems\">problems</a> explains the codes of what was not done. In the examples <code>$URL</code> is the address of the "
-                         "daemon, and <code>$KEY</code> a key. Every answer has the headers <code>X-Request-Id</code>, <code>traceparent</code>, "
-                         "<code>X-Content-Type-Options</code> and <code>Cache-Control</code>.", VERSION);
+        buf_printf(buf,
+                "<h1>Caisson</h1><p>Version %s. <a href=\"/openapi.json\">openapi.json</a> has the same for programs, and "
+                "<a href=\"/problems\">problems</a> explains the codes of what was not done. In the examples <code>$URL</code> is the address of the "
+                "daemon, and <code>$KEY</code> a key. Every answer has the headers <code>X-Request-Id</code>, <code>traceparent</code>, "
+                "<code>X-Content-Type-Options</code> and <code>Cache-Control</code>.",
+                VERSION);
         add_index(buf, description);
         add_operations(buf, description);
         buf_printf(buf, "<h2 id=\"objects\">Objects</h2>");
@@ -401,9 +416,10 @@ static void add_problem(struct buf *buf, const char *code, unsigned status, cons
 static void make_problems(const struct service *service, struct buf *buf)
 {
         (void)service;
-        buf_printf(buf, "<h1>Problems</h1><p>What was not done is answered with <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of "
-                         "these, and its <code>detail</code> says what is wrong with the request. Where a request can fail in the same way for another reason, "
-                         "its status is another one: <a href=\"/docs\">docs</a> has those of each request.");
+        buf_printf(buf,
+                "<h1>Problems</h1><p>What was not done is answered with <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of "
+                "these, and its <code>detail</code> says what is wrong with the request. Where a request can fail in the same way for another reason, "
+                "its status is another one: <a href=\"/docs\">docs</a> has those of each request.");
         for (const struct http_code *one = http_codes; one->code; one++)
                 add_problem(buf, one->code, one->status, one->meaning);
 #define ERROR(name, number, text, http, exit, meaning) add_problem(buf, text, http, meaning);

@@ -16,8 +16,11 @@ static int take_lines(const struct http_request *request, struct logs_filter *fi
         const char *lines = http_query(request, "n"), *level = http_query(request, "level");
         char *end = NULL;
         unsigned long number = lines && isdigit((unsigned char)lines[0]) ? strtoul(lines, &end, 10) : 0;
-        *filter = (struct logs_filter){ .run = http_query(request, "run"), .request = http_query(request, "request"), .trace = http_query(request, "trace"),
-                                        .owner = http_query(request, "owner"), .level = LOG_DEBUG };
+        *filter = (struct logs_filter){ .run = http_query(request, "run"),
+                .request = http_query(request, "request"),
+                .trace = http_query(request, "trace"),
+                .owner = http_query(request, "owner"),
+                .level = LOG_DEBUG };
         *n = lines ? number : LOGS_DEFAULT;
         if (lines && (!end || *end || number < 1 || number > LOGS_LIST_MAX))
                 return err_field(err, "n", "n is \"%.40s\"; it has to be a number from 1 to %d", lines, LOGS_LIST_MAX);
@@ -39,7 +42,8 @@ static void api_logs(struct http_request *request)
                 buf_done(&lines);
                 return;
         }
-        http_answer(request, MHD_HTTP_OK, "application/x-ndjson", lines.bytes ? lines.bytes : mem_copy("", 0), lines.len);
+        http_answer(request, MHD_HTTP_OK, "application/x-ndjson", lines.bytes ? lines.bytes : mem_copy("", 0),
+                lines.len);
 }
 
 /* ---- health ---- */
@@ -55,14 +59,17 @@ static void api_metrics(struct http_request *request)
         struct buf buf;
         buf_init(&buf, 4 * MIB);
         engine_metrics(service->engine, &buf);
-        buf_printf(&buf, "# HELP caisson_http_answers_total Answers to HTTP requests, by the first digit of their status.\n"
-                         "# TYPE caisson_http_answers_total counter\n");
+        buf_printf(&buf,
+                "# HELP caisson_http_answers_total Answers to HTTP requests, by the first digit of their status.\n"
+                "# TYPE caisson_http_answers_total counter\n");
         for (size_t i = 1; i < ARRAY_LEN(service->answers); i++)
                 buf_printf(&buf, "caisson_http_answers_total{status=\"%zuxx\"} %llu\n", i,
                            (unsigned long long)service->answers[i]);
-        buf_printf(&buf, "# HELP caisson_http_connections Connections that are open.\n# TYPE caisson_http_connections gauge\n"
-                         "caisson_http_connections %zu\n", (service->http ? http_connections(service->http)
-                                 : 0) + (service->local ? http_connections(service->local) : 0));
+        buf_printf(&buf,
+                "# HELP caisson_http_connections Connections that are open.\n# TYPE caisson_http_connections gauge\n"
+                "caisson_http_connections %zu\n",
+                (service->http ? http_connections(service->http) : 0) +
+                        (service->local ? http_connections(service->local) : 0));
         trace_metrics(service, &buf);
         buf_printf(&buf, "# HELP caisson_build_info The version of this program.\n# TYPE caisson_build_info gauge\n"
                          "caisson_build_info{version=\"%s\"} 1\n", VERSION);
@@ -86,14 +93,17 @@ static void on_close(struct service *service)
 
 static const struct http_route routes[] = {
         { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, &object_health },
-        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready, "Whether it can run programs: 503, with the reason, where the last one could not begin, and while the daemon ends.", NULL, &object_health },
+        { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready,
+                "Whether it can run programs: 503, with the reason, where the last one could not begin, and while the daemon ends.",
+                NULL, &object_health },
         { "GET", "/metrics", NULL, SCOPE_METRICS, BODY_NONE, api_metrics, "Counters for Prometheus.", NULL, NULL },
         { "GET", "/v1/logs", "n level run request trace owner", SCOPE_ADMIN, BODY_NONE, api_logs,
-          "The last `n` lines that the daemon has logged, oldest first, of a `level` and what is worse, or about a run, a request, a trace or an owner.", NULL,
-          NULL },
+                "The last `n` lines that the daemon has logged, oldest first, of a `level` and what is worse, or about a run, a request, a trace or an owner.",
+                NULL, NULL },
         { "GET", "/openapi.json", NULL, 0, BODY_NONE, api_openapi, "This description.", NULL, NULL },
         { "GET", "/docs", NULL, 0, BODY_NONE, api_docs, "A page that shows this description.", NULL, NULL },
-        { "GET", "/problems", NULL, 0, BODY_NONE, api_problems, "A page that explains each `code` of a problem; `type` of a problem leads there.", NULL, NULL },
+        { "GET", "/problems", NULL, 0, BODY_NONE, api_problems,
+                "A page that explains each `code` of a problem; `type` of a problem leads there.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
 
@@ -112,5 +122,10 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
-const struct front operations_front = { .name = "operations", .routes = routes, .notes = notes, .tags = tags,
-                                        .state_size = sizeof(struct operations_state), .stop = service_ready_close, .close = on_close };
+const struct front operations_front = { .name = "operations",
+        .routes = routes,
+        .notes = notes,
+        .tags = tags,
+        .state_size = sizeof(struct operations_state),
+        .stop = service_ready_close,
+        .close = on_close };

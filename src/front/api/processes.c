@@ -25,7 +25,7 @@ struct api_process {
         struct events events;
         struct http_request *waiting;      /* who gets the record when it is over, or NULL */
         struct http_request *writer;       /* whose body is its standard input now, or NULL */
-        bool end_due;                      /* all of it has come and the input ends with it, and there was no room to say so */
+        bool end_due; /* all of it has come and the input ends with it, and there was no room to say so */
         size_t kept;                       /* it is over: its bytes in processes_kept */
         struct timer deadline, expiry;
         uint64_t created_us, ended_us;
@@ -121,18 +121,20 @@ static void describe_end(const struct api_process *one, json_t *json)
 static json_t *describe(const struct api_process *one, bool whole)
 {
         uint64_t missing[2];
-        json_t *json = json_pack("{s:I, s:I, s:s, s:s, s:s, s:b, s:I}", "id", (json_int_t)one->number, "pid", (json_int_t)one->pid, "sandbox", one->sandbox,
-                                 "command", one->what, "state", one->over ? "over" : "running", "terminal", one->terminal, "age_ms",
-                                 (json_int_t)((clock_us() - one->created_us) / 1000));
+        json_t *json = json_pack("{s:I, s:I, s:s, s:s, s:s, s:b, s:I}", "id", (json_int_t)one->number, "pid",
+                (json_int_t)one->pid, "sandbox", one->sandbox, "command", one->what, "state",
+                one->over ? "over" : "running", "terminal", one->terminal, "age_ms",
+                (json_int_t)((clock_us() - one->created_us) / 1000));
         if (one->over)
                 describe_end(one, json);
         if (!whole)
                 return json;
         json_object_set_new(json, "stdout", text_json(&one->captures[0], &missing[0]));
         json_object_set_new(json, "stderr", text_json(&one->captures[1], &missing[1]));
-        json_object_set_new(json, "truncated", json_pack("{s:I, s:I, s:I, s:I}", "stdout_bytes", (json_int_t)missing[0], "stderr_bytes", (json_int_t)missing[1],
-                                                          "stdout_total_bytes", (json_int_t)one->captures[0].total, "stderr_total_bytes",
-                                                          (json_int_t)one->captures[1].total));
+        json_object_set_new(json, "truncated",
+                json_pack("{s:I, s:I, s:I, s:I}", "stdout_bytes", (json_int_t)missing[0], "stderr_bytes",
+                        (json_int_t)missing[1], "stdout_total_bytes", (json_int_t)one->captures[0].total,
+                        "stderr_total_bytes", (json_int_t)one->captures[1].total));
         return json;
 }
 
@@ -162,8 +164,9 @@ static struct api_process *oldest_of(const struct service *service, size_t least
 
 static void make_room(struct service *service)
 {
-        for (struct api_process *oldest; api_state(service)->processes_kept.bytes > service->settings->engine.kept_bytes &&
-             (oldest = oldest_of(service, retained_most(&api_state(service)->processes_kept)));)
+        for (struct api_process *oldest;
+                api_state(service)->processes_kept.bytes > service->settings->engine.kept_bytes &&
+                (oldest = oldest_of(service, retained_most(&api_state(service)->processes_kept)));)
                 process_free(oldest);
 }
 
@@ -226,7 +229,8 @@ static void on_room(struct guest_call *call)
                 http_more(one->writer);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct api_process *one = call->owner;
         struct csn_error err;
@@ -235,7 +239,9 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         switch (kind) {
         case GUEST_STARTED:
                 if (guest_get_number(bytes, len, &one->pid, &err) == 0)
-                        events_begin(&one->events, json_pack("{s:s, s:I, s:I}", "type", "start", "id", (json_int_t)one->number, "pid", (json_int_t)one->pid));
+                        events_begin(&one->events,
+                                json_pack("{s:s, s:I, s:I}", "type", "start", "id", (json_int_t)one->number, "pid",
+                                        (json_int_t)one->pid));
                 break;
         case GUEST_OUT:
         case GUEST_ERROR:
@@ -275,10 +281,11 @@ static struct api_process *find(struct http_request *request)
         char *end;
         unsigned long long number = strtoull(http_part(request, 1), &end, 10);
         for (struct api_process *one = api_state(service_of(request))->processes; one && !*end; one = one->next)
-                if (one->number == number && strcmp(one->sandbox, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0)
+                if (one->number == number && strcmp(one->sandbox, http_part(request, 0)) == 0 &&
+                        strcmp(one->tenant, request->tenant) == 0)
                         return one;
-        err_field(&err, "", "there is no process %.20s in the sandbox %.60s, or it cannot be asked for any more", http_part(request, 1),
-                  http_part(request, 0));
+        err_field(&err, "", "there is no process %.20s in the sandbox %.60s, or it cannot be asked for any more",
+                http_part(request, 1), http_part(request, 0));
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
         return NULL;
 }
@@ -305,24 +312,29 @@ static char *as_text(const struct process_request *given)
 static int check(const struct process_request *given, bool waits, struct csn_error *err)
 {
         if (!given->command == !given->args_n)
-                return err_field(err, "/command", "give command (a line for bash) or args (a program and its arguments), and one of them only");
+                return err_field(err, "/command",
+                        "give command (a line for bash) or args (a program and its arguments), and one of them only");
         if (given->args_n && !given->args[0][0])
                 return err_field(err, "/args", "the name of the program is empty");
         if (waits && (given->stdin || given->terminal))
-                return err_field(err, given->stdin ? "/stdin" : "/terminal", "who waits for its end cannot write to it: ask with Prefer: respond-async, or with "
-                                                                             "Accept: text/event-stream or application/x-ndjson");
+                return err_field(err, given->stdin ? "/stdin" : "/terminal",
+                        "who waits for its end cannot write to it: ask with Prefer: respond-async, or with "
+                        "Accept: text/event-stream or application/x-ndjson");
         return 0;
 }
 
-static int start(struct api_process *one, struct psandbox *psandbox, const struct process_request *given, struct arena *arena, struct csn_error *err)
+static int start(struct api_process *one, struct psandbox *psandbox, const struct process_request *given,
+        struct arena *arena, struct csn_error *err)
 {
         static char *const shell[] = { "/bin/bash", "-c", NULL };
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct pair terminal = { (char *)(uintptr_t)"TERM", (char *)(uintptr_t)"xterm-256color" };
         struct pair *more = arena_alloc(arena, (given->env_n + 1) * sizeof *more);
-        struct guest_process process = { .rows = given->rows, .columns = given->columns, .folder = given->cwd,
-                                         .flags = (given->terminal ? GUEST_TERMINAL : 0) | (given->stdin ? GUEST_INPUT : 0) |
-                                                  (given->user == account_ROOT ? GUEST_AS_ROOT : 0) };
+        struct guest_process process = { .rows = given->rows,
+                .columns = given->columns,
+                .folder = given->cwd,
+                .flags = (given->terminal ? GUEST_TERMINAL : 0) | (given->stdin ? GUEST_INPUT : 0) |
+                        (given->user == account_ROOT ? GUEST_AS_ROOT : 0) };
         size_t more_n = 0;
         if (given->terminal)
                 more[more_n++] = terminal;
@@ -352,7 +364,8 @@ static void on_waiting_gone(struct http_request *request)
 
 void api_post_process(struct http_request *request)
 {
-        bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
+        bool stream = http_accepts(request, "text/event-stream"),
+             ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
         struct service *service = service_of(request);
         struct psandbox *psandbox = api_psandbox(request);
@@ -372,9 +385,13 @@ void api_post_process(struct http_request *request)
         }
         struct api_state *state = api_state(service);
         struct api_process *one = mem_alloc(sizeof *one);
-        *one = (struct api_process){ .next = state->processes, .service = service, .number = psandbox_count_program(psandbox),
-                                     .what = as_text(&given), .terminal = given.terminal,
-                                     .input = given.stdin || given.terminal, .created_us = clock_us() };
+        *one = (struct api_process){ .next = state->processes,
+                .service = service,
+                .number = psandbox_count_program(psandbox),
+                .what = as_text(&given),
+                .terminal = given.terminal,
+                .input = given.stdin || given.terminal,
+                .created_us = clock_us() };
         one->deadline = (struct timer){ .fired = on_deadline, .owner = one };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->sandbox, sizeof one->sandbox, "%s", psandbox_id(psandbox));
@@ -480,7 +497,10 @@ void api_process_stdin(struct http_request *request)
         if (!one)
                 return;
         if (one->over || one->writer || one->end_due || !one->input) {
-                err_set(&err, CSN_E_BUSY, 0, one->over ? "the process is over" : one->writer || one->end_due ? "another request is writing to it" : "it was started without stdin");
+                err_set(&err, CSN_E_BUSY, 0,
+                        one->over                             ? "the process is over"
+                                : one->writer || one->end_due ? "another request is writing to it"
+                                                              : "it was started without stdin");
                 api_conflict(request, &err);
                 return;
         }
@@ -514,7 +534,9 @@ void api_process_signal(struct http_request *request)
                 return;
         int sig = signal_of(given.signal);
         if (!sig) {
-                err_field(&err, "/signal", "there is no signal \"%.20s\"; give TERM, KILL, INT, HUP, another name, or a number", given.signal);
+                err_field(&err, "/signal",
+                        "there is no signal \"%.20s\"; give TERM, KILL, INT, HUP, another name, or a number",
+                        given.signal);
                 http_fail(request, &err);
         } else if (one->over || !guest_call_signal(&one->call, sig, 0)) {
                 is_over(request);

@@ -33,8 +33,8 @@ static json_t *state_of(const struct service_run *one)
 {
         char link[80];
         snprintf(link, sizeof link, "/v1/runs/%s", one->id);
-        return json_pack("{s:s, s:s, s:s, s:I}", "id", one->id, "state", one->run ? run_state_name(one->run) : "over", "url", link, "age_ms",
-                         (json_int_t)((clock_us() - one->created_us) / 1000));
+        return json_pack("{s:s, s:s, s:s, s:I}", "id", one->id, "state", one->run ? run_state_name(one->run) : "over",
+                "url", link, "age_ms", (json_int_t)((clock_us() - one->created_us) / 1000));
 }
 
 static void set_location(struct http_request *request, const struct service_run *one)
@@ -56,8 +56,9 @@ static void digest_of(struct http_request *request, char ret[static 65])
 }
 
 /*
- * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that is sent again, because its answer was lost,
- * is not carried out again.  True: it is this one's to carry out, and *ret is its name, or NULL where it has none.
+ * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that is sent again, because its answer was
+ * lost, is not carried out again.  True: it is this one's to carry out, and *ret is its name, or NULL where it has
+ * none.
  */
 static bool take_name(struct http_request *request, struct arena *arena, struct idempotency **ret)
 {
@@ -76,13 +77,15 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                 return false;
         }
         if (!service_of(request)->store) {
-                err_field(&err, "Idempotency-Key", "a daemon without engine.http keeps nothing, so it could not know this Idempotency-Key again");
+                err_field(&err, "Idempotency-Key",
+                        "a daemon without engine.http keeps nothing, so it could not know this Idempotency-Key again");
                 http_fail(request, &err);
                 return false;
         }
         struct idempotency *one = arena_alloc(arena, sizeof *one);
-        *one = (struct idempotency){ .tenant = arena_text(arena, "%s", request->tenant), .name = arena_text(arena, "%s", name),
-                                     .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
+        *one = (struct idempotency){ .tenant = arena_text(arena, "%s", request->tenant),
+                .name = arena_text(arena, "%s", name),
+                .expires_ms = time_now_ms() + IDEMPOTENCY_MS };
         digest_of(request, one->sha256);
         if (idempotency_take(service_of(request)->store, one, &request->arena, &found, &http, &answer, &len,
                              &err) < 0) {
@@ -94,9 +97,11 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
                 http_set_header(request, "Idempotency-Replayed", "true");
                 http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);
         } else {
-                err_field(&err, "Idempotency-Key", "%s", found == IDEMPOTENCY_BUSY ? "the request of this Idempotency-Key is being carried out"
-                                                                                    : "this Idempotency-Key was used for another request");
-                http_problem(request, found == IDEMPOTENCY_BUSY ? MHD_HTTP_CONFLICT : MHD_HTTP_UNPROCESSABLE_CONTENT, &err);
+                err_field(&err, "Idempotency-Key", "%s",
+                        found == IDEMPOTENCY_BUSY ? "the request of this Idempotency-Key is being carried out"
+                                                  : "this Idempotency-Key was used for another request");
+                http_problem(request, found == IDEMPOTENCY_BUSY ? MHD_HTTP_CONFLICT : MHD_HTTP_UNPROCESSABLE_CONTENT,
+                        &err);
         }
         return false;
 }
@@ -126,7 +131,8 @@ static bool has_room(struct http_request *request, struct run *run, bool in_cont
 
 void api_post_run_in(struct http_request *request, const char *context)
 {
-        bool stream = http_accepts(request, "text/event-stream"), ndjson = !stream && http_accepts(request, "application/x-ndjson");
+        bool stream = http_accepts(request, "text/event-stream"),
+             ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
         struct run *run = run_new(service_of(request)->engine);
         struct run_request given = { 0 };
@@ -162,7 +168,10 @@ void api_post_run_in(struct http_request *request, const char *context)
             service_run_begin(one, &err) < 0) {
                 service_run_drop_name(one);
                 service_run_free(one);
-                http_problem(request, err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE : MHD_HTTP_SERVICE_UNAVAILABLE, &err);
+                http_problem(request,
+                        err.sys == ENOSPC || err.sys == EDQUOT ? MHD_HTTP_INSUFFICIENT_STORAGE
+                                                               : MHD_HTTP_SERVICE_UNAVAILABLE,
+                        &err);
                 return;
         }
         service_run_start(one);
@@ -210,7 +219,9 @@ void api_post_tool_results(struct http_request *request)
                 }
                 char *where = arena_text(&request->arena, "/results/%zu%s", i, err.field);
                 snprintf(err.field, sizeof err.field, "%s", where);
-                json_array_append_new(errors, json_pack("{s:s, s:s, s:s}", "call", given.results[i].call, "field", where, "message", err.text));
+                json_array_append_new(errors,
+                        json_pack("{s:s, s:s, s:s}", "call", given.results[i].call, "field", where, "message",
+                                err.text));
         }
         if (given.results_n && !taken) {
                 json_decref(errors);
@@ -277,7 +288,8 @@ bool api_after(struct http_request *request, uint64_t *ret)
         struct csn_error err;
         if (header_event(text, ret))
                 return true;
-        err_field(&err, after ? "after" : "Last-Event-ID", "%s: \"%.40s\" is no number of an event", after ? "after" : "Last-Event-ID", text);
+        err_field(&err, after ? "after" : "Last-Event-ID", "%s: \"%.40s\" is no number of an event",
+                after ? "after" : "Last-Event-ID", text);
         http_fail(request, &err);
         return false;
 }
@@ -315,7 +327,8 @@ static void on_line_done(void *owner, const struct run_result *result)
         bulk_answer(one, "record", record);
 }
 
-static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err)
+static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+        struct csn_error *err)
 {
         static const struct run_events events = { .done = on_line_done };
         struct run_request given = { 0 };

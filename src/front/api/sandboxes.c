@@ -80,11 +80,15 @@ static void on_waiting_gone(struct http_request *request)
         free(one);
 }
 
-static void answer_when(struct http_request *request, struct psandbox *psandbox, enum psandbox_want want, unsigned status)
+static void answer_when(struct http_request *request, struct psandbox *psandbox, enum psandbox_want want,
+        unsigned status)
 {
         struct waiting *one = mem_alloc(sizeof *one);
-        *one = (struct waiting){ .waiter = { .done = on_psandbox, .owner = one }, .request = request, .psandbox = psandbox, .status = status,
-                                 .killing = status == MHD_HTTP_CREATED };
+        *one = (struct waiting){ .waiter = { .done = on_psandbox, .owner = one },
+                .request = request,
+                .psandbox = psandbox,
+                .status = status,
+                .killing = status == MHD_HTTP_CREATED };
         request->owner = one;
         request->gone = on_waiting_gone;
         psandbox_wait(psandbox, want, &one->waiter);
@@ -116,7 +120,8 @@ void api_list_sandboxes(struct http_request *request)
         struct service_page page;
         if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (struct psandbox *psandbox = psandbox_next(engine, NULL, request->tenant); psandbox && !page.more; psandbox = psandbox_next(engine, psandbox, request->tenant))
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, request->tenant); psandbox && !page.more;
+                psandbox = psandbox_next(engine, psandbox, request->tenant))
                 if (service_page_has(&page, psandbox_number(psandbox), 0))
                         json_array_append_new(page.list, psandbox_describe(psandbox));
         service_page_answer(request, &page, "sandboxes");
@@ -177,7 +182,7 @@ void api_sandbox_metrics(struct http_request *request)
         struct csn_error err;
         if (!psandbox)
                 return;
-        if (psandbox_state(psandbox) == PSANDBOX_MAKING) {     /* there is nothing to look at, and no answer would come */
+        if (psandbox_state(psandbox) == PSANDBOX_MAKING) { /* there is nothing to look at, and no answer would come */
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is not ready yet");
                 api_conflict(request, &err);
                 return;
@@ -223,7 +228,9 @@ static void on_context_gone(struct http_request *request)
 static struct context_waiting *wait_for_context(struct http_request *request, unsigned status)
 {
         struct context_waiting *one = mem_alloc(sizeof *one);
-        *one = (struct context_waiting){ .waiter = { .done = on_context, .owner = one }, .request = request, .status = status };
+        *one = (struct context_waiting){
+                .waiter = { .done = on_context, .owner = one }, .request = request, .status = status
+        };
         return one;
 }
 
@@ -259,7 +266,8 @@ void api_list_contexts(struct http_request *request)
         struct service_page page;
         if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        for (struct context *context = context_next(psandbox, NULL); context && !page.more; context = context_next(psandbox, context))
+        for (struct context *context = context_next(psandbox, NULL); context && !page.more;
+                context = context_next(psandbox, context))
                 if (service_page_has(&page, context_number(context), 0))
                         json_array_append_new(page.list, context_describe(context));
         service_page_answer(request, &page, "contexts");

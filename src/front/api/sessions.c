@@ -43,7 +43,9 @@ static struct psandbox *psandbox_of(const struct api_session *one)
 
 static json_t *describe(const struct api_session *one)
 {
-        static const char *const modes[] = { [session_mode_NONE] = "none", [session_mode_FILES] = "files", [session_mode_INTERPRETER] = "interpreter" };
+        static const char *const modes[] = {
+                [session_mode_NONE] = "none", [session_mode_FILES] = "files", [session_mode_INTERPRETER] = "interpreter"
+        };
         const struct context *context = context_find(one->service->engine, one->context, one->tenant);
         const struct psandbox *psandbox = psandbox_of(one);
         json_t *json = json_pack("{s:s, s:s}", "id", one->id, "mode", modes[one->mode]);
@@ -168,11 +170,11 @@ void api_post_session(struct http_request *request)
                 service_answer_busy(request, &limit, &err);
                 return;
         }
-        int rc = one->mode == session_mode_NONE ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
-              : service_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0
-                      ? -err.code
-                                                : psandbox_open(service->engine, &one->given.sandbox, one->tenant,
-                                                                &psandbox, &err);
+        int rc = one->mode == session_mode_NONE
+                ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
+                : service_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0
+                ? -err.code
+                : psandbox_open(service->engine, &one->given.sandbox, one->tenant, &psandbox, &err);
         if (rc < 0) {
                 session_free(one);
                 http_fail(request, &err);
@@ -192,7 +194,8 @@ static struct api_session *find(struct http_request *request)
 {
         struct csn_error err;
         for (struct api_session *one = api_state(service_of(request))->sessions; one; one = one->next)
-                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one))
+                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 &&
+                        psandbox_of(one))
                         return one;
         err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);

@@ -24,7 +24,8 @@ json_t *api_error(const struct csn_error *error)
 {
         struct arena arena = { 0 };
         size_t len;
-        json_t *json = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message", model_utf8(&arena, error->text, strlen(error->text), &len));
+        json_t *json = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message",
+                model_utf8(&arena, error->text, strlen(error->text), &len));
         arena_done(&arena);
         return json;
 }

@@ -1,6 +1,6 @@
 /*
- * Files that are kept: uploads, lists, downloads.  What is uploaded goes to the disk as it comes, and is a file when all of
- * it has come; who goes before that leaves nothing.
+ * Files that are kept: uploads, lists, downloads.  What is uploaded goes to the disk as it comes, and is a file when
+ * all of it has come; who goes before that leaves nothing.
  */
 #include "front/api/api.h"
 #include "front/service/page.h"
@@ -61,8 +61,8 @@ static void set_disposition(struct http_request *request, const char *name)
 }
 
 /*
- * Range (RFC 9110, 14.2) of one range: "bytes=5-", "bytes=5-9", "bytes=-5".  0: there is none that we know, and all is sent;
- * 1: these bytes; -1: the file has none of them.
+ * Range (RFC 9110, 14.2) of one range: "bytes=5-", "bytes=5-9", "bytes=-5".  0: there is none that we know, and all is
+ * sent; 1: these bytes; -1: the file has none of them.
  */
 static int take_range(const char *text, uint64_t size, uint64_t *ret_offset, uint64_t *ret_length)
 {
@@ -108,7 +108,8 @@ void api_send_file(struct http_request *request, int fd, const char *name)
                 return;
         }
         set_disposition(request, name);
-        http_answer_file(request, range ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, "application/octet-stream", fd, offset, length);
+        http_answer_file(request, range ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, "application/octet-stream", fd,
+                offset, length);
 }
 
 static json_t *file_json(const struct store_file *file)
@@ -119,11 +120,12 @@ static json_t *file_json(const struct store_file *file)
         time_print(file->created_ms, created, sizeof created);
         time_print(file->expires_ms, expires, sizeof expires);
         snprintf(url, sizeof url, "sandbox:/v1/files/%s", file->id);
-        json_t *json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "id", file->id, "name", model_utf8(&arena, file->name, strlen(file->name), &len),
-                                 "size_bytes", (json_int_t)file->size, "sha256", file->sha256, "mime", file->mime, "url", url, "created_at", created,
-                                 "expires_at", expires);
+        json_t *json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "id", file->id, "name",
+                model_utf8(&arena, file->name, strlen(file->name), &len), "size_bytes", (json_int_t)file->size,
+                "sha256", file->sha256, "mime", file->mime, "url", url, "created_at", created, "expires_at", expires);
         if (!utf8_valid(file->name, strlen(file->name)))
-                json_object_set_new(json, "name_base64", json_string(model_base64(&arena, file->name, strlen(file->name))));
+                json_object_set_new(json, "name_base64",
+                        json_string(model_base64(&arena, file->name, strlen(file->name))));
         if (file->run[0])
                 json_object_set_new(json, "run", json_string(file->run));
         if (file->user[0])
@@ -181,8 +183,12 @@ void api_list_stored(struct http_request *request)
         size_t found;
         if (!service_page_begin(request, STORED_LIST, &page))
                 return;
-        const struct files_filter filter = { .tenant = request->tenant, .before = http_query(request, "before"), .run = http_query(request, "run"),
-                                             .user = http_query(request, "user"), .below = (int64_t)page.below, .n = page.most + 1 };
+        const struct files_filter filter = { .tenant = request->tenant,
+                .before = http_query(request, "before"),
+                .run = http_query(request, "run"),
+                .user = http_query(request, "user"),
+                .below = (int64_t)page.below,
+                .n = page.most + 1 };
         if (files_of(service_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
                 json_decref(page.list);
                 http_fail(request, &err);
@@ -232,9 +238,10 @@ static struct part *part_new(struct upload *upload, const char *name, size_t len
         if (files_check_name(name, len, err) < 0 || incoming_open(service->store, request->tenant, &room,
                                                                   &part->incoming, err) < 0)
                 return NULL;
-        part->file = (struct store_file){ .name = arena_copy(&request->arena, name, len), .run = arena_text(&request->arena, "%s", ""),
-                                          .user = arena_text(&request->arena, "%s", user ? user : ""),
-                                          .expires_ms = time_now_ms() + (int64_t)service->settings->engine.files_keep_ms };
+        part->file = (struct store_file){ .name = arena_copy(&request->arena, name, len),
+                .run = arena_text(&request->arena, "%s", ""),
+                .user = arena_text(&request->arena, "%s", user ? user : ""),
+                .expires_ms = time_now_ms() + (int64_t)service->settings->engine.files_keep_ms };
         *(upload->last ? &upload->last->next : &upload->parts) = part;
         upload->last = part;
         upload->parts_n++;
@@ -252,7 +259,10 @@ static int part_add(struct part *part, const char *bytes, size_t len, struct csn
 /* A name in a form (WHATWG, multipart/form-data): three bytes, which a quoted text cannot have, are written as %XX. */
 static size_t decode_name(char *name)
 {
-        static const struct { const char *code; char byte; } codes[] = { { "%22", '"' }, { "%0A", '\n' }, { "%0D", '\r' } };
+        static const struct {
+                const char *code;
+                char byte;
+        } codes[] = { { "%22", '"' }, { "%0A", '\n' }, { "%0D", '\r' } };
         char *to = name;
         for (const char *at = name; *at; to++) {
                 size_t i = 0;
@@ -266,8 +276,8 @@ static size_t decode_name(char *name)
 }
 
 /* libmicrohttpd: some bytes of a part; at 0 a new one begins. */
-static enum MHD_Result on_form(void *owner, enum MHD_ValueKind kind, const char *key, const char *filename, const char *type, const char *coding,
-                               const char *bytes, uint64_t at, size_t len)
+static enum MHD_Result on_form(void *owner, enum MHD_ValueKind kind, const char *key, const char *filename,
+        const char *type, const char *coding, const char *bytes, uint64_t at, size_t len)
 {
         struct upload *upload = owner;
         struct csn_error *err = &upload->error;
@@ -308,7 +318,8 @@ static void keep_parts(struct upload *upload)
         struct csn_error ignored;
         bool there;
         for (struct part *part = upload->parts; part && !upload->error.code; part = part->next) {
-                part->file.mime = arena_text(&upload->request->arena, "%s", files_mime(part->file.name, part->head, part->head_len));
+                part->file.mime = arena_text(&upload->request->arena, "%s",
+                        files_mime(part->file.name, part->head, part->head_len));
                 files_add(part->incoming, &part->file, &upload->error);
         }
         for (struct part *part = upload->parts; part && upload->error.code && part->file.id[0]; part = part->next)

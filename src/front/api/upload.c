@@ -1,6 +1,6 @@
 /*
- * Many files in one body of multipart/form-data, written by the guest one after another.  What one file lacks is told and does not
- * hinder the others; a body that is broken off, or is none, leaves what was whole by then.
+ * Many files in one body of multipart/form-data, written by the guest one after another.  What one file lacks is told
+ * and does not hinder the others; a body that is broken off, or is none, leaves what was whole by then.
  */
 #include "front/api/api.h"
 #include "net/multipart.h"
@@ -50,7 +50,8 @@ static void answer(struct upload *upload)
         else if (!json_array_size(upload->entries))
                 api_file_error(request, &upload->first);
         else
-                http_json(request, MHD_HTTP_CREATED, json_pack("{s:O, s:O}", "entries", upload->entries, "errors", upload->errors));
+                http_json(request, MHD_HTTP_CREATED,
+                        json_pack("{s:O, s:O}", "entries", upload->entries, "errors", upload->errors));
         upload_free(upload);
 }
 
@@ -64,11 +65,13 @@ static void file_failed(struct upload *upload, const struct csn_error *error)
         const char *text = model_utf8(&arena, error->text, strlen(error->text), &text_len);
         if (!upload->first.code)
                 upload->first = *error;
-        json_array_append_new(upload->errors, json_pack("{s:s, s:s, s:s}", "name", name, "code", csn_code_name(error->code), "message", text));
+        json_array_append_new(upload->errors,
+                json_pack("{s:s, s:s, s:s}", "name", name, "code", csn_code_name(error->code), "message", text));
         arena_done(&arena);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct upload *upload = call->owner;
         struct arena arena = { 0 };
@@ -104,7 +107,8 @@ static void begin_file(struct upload *upload)
         const struct multipart *part = &upload->parser;
         struct arena arena = { 0 };
         struct csn_error err;
-        struct guest_file file = { .verb = GUEST_WRITE, .path = arena_text(&arena, "%s/%s", upload->folder, part->name) };
+        struct guest_file file = { .verb = GUEST_WRITE,
+                .path = arena_text(&arena, "%s/%s", upload->folder, part->name) };
         int rc = 0;
         free(upload->name);
         upload->name = mem_copy(part->has_name ? part->name : "", part->has_name ? strlen(part->name) : 0);
@@ -113,7 +117,8 @@ static void begin_file(struct upload *upload)
         if (!part->has_name || !part->name[0])
                 rc = err_field(&err, "/", "a part has no filename, or one that is too long");
         else if (strlen(file.path) >= GUEST_PATH_MAX)
-                rc = err_field(&err, "/", "the path of %.60s... is longer than %d bytes", part->name, GUEST_PATH_MAX - 1);
+                rc = err_field(&err, "/", "the path of %.60s... is longer than %d bytes", part->name,
+                        GUEST_PATH_MAX - 1);
         else
                 rc = guest_call_file(upload->psandbox, &upload->call, &file, &err);
         upload->open = rc == 0;
@@ -192,7 +197,11 @@ void api_post_files(struct http_request *request)
         if (!psandbox)
                 return;
         struct upload *upload = mem_alloc(sizeof *upload);
-        *upload = (struct upload){ .request = request, .psandbox = psandbox, .folder = mem_copy(path, strlen(path)), .entries = json_array(), .errors = json_array() };
+        *upload = (struct upload){ .request = request,
+                .psandbox = psandbox,
+                .folder = mem_copy(path, strlen(path)),
+                .entries = json_array(),
+                .errors = json_array() };
         if (multipart_init(&upload->parser, http_header(request, "Content-Type"), &err) < 0) {
                 upload_free(upload);
                 http_fail(request, &err);

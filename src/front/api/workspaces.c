@@ -30,8 +30,8 @@ static const char *user_of(const struct http_request *request)
 }
 
 /*
- * The name of the path, or an id as the list has it, for names with a slash; the user has to be right in both cases.  False:
- * there is none, in the same way where it is another tenant's.
+ * The name of the path, or an id as the list has it, for names with a slash; the user has to be right in both cases.
+ * False: there is none, in the same way where it is another tenant's.
  */
 static bool find(struct http_request *request, struct store_workspace *ret, struct csn_error *err)
 {
@@ -42,7 +42,8 @@ static bool find(struct http_request *request, struct store_workspace *ret, stru
         workspaces_id(request->tenant, user_of(request), http_part(request, 0), id);
         if (workspaces_find(store, id, request->tenant, &request->arena, ret, &there, err) < 0)
                 return false;
-        if (!there && workspaces_find(store, http_part(request, 0), request->tenant, &request->arena, ret, &there, err) < 0)
+        if (!there &&
+                workspaces_find(store, http_part(request, 0), request->tenant, &request->arena, ret, &there, err) < 0)
                 return false;
         return there && strcmp(ret->user, user_of(request)) == 0;
 }
@@ -70,7 +71,8 @@ static const char *path_of(struct http_request *request)
         const char *path = http_query_bytes(request, "path", &len);
         if (!path || wire_name_check(path, len, &err) < 0) {
                 struct csn_error field;
-                err_field(&field, "path", "%s", path ? err.text : "path is missing; give ?path=, the file's name in the workspace");
+                err_field(&field, "path", "%s",
+                        path ? err.text : "path is missing; give ?path=, the file's name in the workspace");
                 http_fail(request, &field);
                 return NULL;
         }
@@ -85,8 +87,8 @@ static json_t *workspace_json(const struct service *service, const struct store_
         time_print(one->created_ms, created, sizeof created);
         time_print(one->used_ms, used, sizeof used);
         time_print(one->used_ms + (int64_t)service->settings->engine.workspace_keep_ms, expires, sizeof expires);
-        return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s}", "id", one->id, "name", one->name, "user", one->user, "stored_bytes", (json_int_t)one->bytes,
-                         "created_at", created, "used_at", used, "expires_at", expires);
+        return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s}", "id", one->id, "name", one->name, "user", one->user,
+                "stored_bytes", (json_int_t)one->bytes, "created_at", created, "used_at", used, "expires_at", expires);
 }
 
 void api_list_workspaces(struct http_request *request)
@@ -97,8 +99,11 @@ void api_list_workspaces(struct http_request *request)
         size_t n;
         if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
                 return;
-        const struct workspaces_filter filter = { .tenant = request->tenant, .user = http_query(request, "user"), .below_ms = (int64_t)page.below,
-                                                  .below_number = (int64_t)page.below_second, .n = page.most + 1 };
+        const struct workspaces_filter filter = { .tenant = request->tenant,
+                .user = http_query(request, "user"),
+                .below_ms = (int64_t)page.below,
+                .below_number = (int64_t)page.below_second,
+                .n = page.most + 1 };
         if (workspaces_of(service_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
                 json_decref(page.list);
                 http_fail(request, &err);
@@ -114,7 +119,8 @@ static json_t *file_json(const char *name, const struct stat *st)
 {
         char modified[40];
         time_print((int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000, modified, sizeof modified);
-        return json_pack("{s:s, s:I, s:s}", "name", name, "size_bytes", (json_int_t)st->st_size, "modified_at", modified);
+        return json_pack("{s:s, s:I, s:s}", "name", name, "size_bytes", (json_int_t)st->st_size, "modified_at",
+                modified);
 }
 
 void api_workspace_files(struct http_request *request)
@@ -250,11 +256,15 @@ static int check_room(const struct upload *upload, const struct workspace *held,
         uint64_t size = incoming_size(upload->incoming), max = service->settings->ceilings.disk_bytes,
                 has = files_weigh(held->dir, 0);
         if (has > max || size > max - has) {
-                err_set(err, CSN_E_BUSY, 0, "the workspace has %" PRIu64 " bytes and would have %" PRIu64 " more; ceilings.disk_bytes is %" PRIu64, has, size, max);
+                err_set(err, CSN_E_BUSY, 0,
+                        "the workspace has %" PRIu64 " bytes and would have %" PRIu64
+                        " more; ceilings.disk_bytes is %" PRIu64,
+                        has, size, max);
                 err->sys = EDQUOT;
                 return -err->code;
         }
-        return store_room_check(service->store, upload->request->tenant, &room, 0, err);   /* its bytes are counted as coming in */
+        return store_room_check(service->store, upload->request->tenant, &room, 0,
+                err); /* its bytes are counted as coming in */
 }
 
 static void on_whole(struct http_request *request)

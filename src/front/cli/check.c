@@ -14,7 +14,9 @@ enum { EXIT_CLEAN = 0, EXIT_FOUND = 1, EXIT_BLOCKED = 2, EXIT_SYNTAX = 3 };
 
 const struct cli_option cli_check_options[] = {
         { "language", 'l', "TEXT", "The language of all files; else each file's name tells.", NULL },
-        { "policy", 'p', "NAME", "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. [linx]", NULL },
+        { "policy", 'p', "NAME",
+                "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. [linx]",
+                NULL },
         { "allow-import", 0, "MODULE", "A module that may be imported whatever the policy says.", NULL },
         { "block-at", 0, "WORD", "The lowest severity that is refused.", &choices_severity },
         { "code", 'c', "CODE", "A program to check, instead of files.", NULL },
@@ -77,8 +79,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         else if (strcmp(name, "language") == 0)
                 SET(options, check_request, language, arena_text(&cli->arena, "%s", value));
         else
-                return model_set_text(&object_check_request, model_field(&object_check_request, "block_at"), options, value, "--block-at",
-                                      &cli->arena, err);
+                return model_set_text(&object_check_request, model_field(&object_check_request, "block_at"), options,
+                        value, "--block-at", &cli->arena, err);
         return 0;
 }
 
@@ -115,7 +117,8 @@ static bool is_beside(const char *folder, size_t folder_len, const char *module)
         static const char *const endings[] = { "", ".py" };
         char path[4096];
         for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-                int n = snprintf(path, sizeof path, "%.*s/%.*s%s", (int)folder_len, folder, (int)strcspn(module, "."), module, endings[i]);
+                int n = snprintf(path, sizeof path, "%.*s/%.*s%s", (int)folder_len, folder, (int)strcspn(module, "."),
+                        module, endings[i]);
                 if (n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0)
                         return true;
         }
@@ -194,7 +197,8 @@ static void emit(struct check_cli *cli, const struct check_result *result, const
 
 /* ---- one program ---- */
 
-static int language_of(struct check_cli *cli, const char *path, struct arena *arena, struct check_request *request, struct csn_error *err)
+static int language_of(struct check_cli *cli, const char *path, struct arena *arena, struct check_request *request,
+        struct csn_error *err)
 {
         const struct language *added = engine_languages(cli->engine), *language = NULL;
         if (HAS(request, check_request, language)) {
@@ -204,13 +208,15 @@ static int language_of(struct check_cli *cli, const char *path, struct arena *ar
                 language = lang_of_file(added, path);
         }
         if (!language)
-                return err_field(err, "/language", "%s: no language is given, and the file's name does not tell one; give --language (-l)",
-                                 path ? path : "program");
+                return err_field(err, "/language",
+                        "%s: no language is given, and the file's name does not tell one; give --language (-l)",
+                        path ? path : "program");
         SET(request, check_request, language, arena_text(arena, "%s", language->name));
         return 0;
 }
 
-static int take_program(struct check_cli *cli, const char *path, struct source_check *source_check, struct csn_error *err)
+static int take_program(struct check_cli *cli, const char *path, struct source_check *source_check,
+        struct csn_error *err)
 {
         struct check_request *request = &source_check->check.request;
         struct arena *arena = &source_check->check.arena;
@@ -276,7 +282,8 @@ static int check_one(struct check_cli *cli, const char *path, struct csn_error *
 /* ---- JSON lines ---- */
 
 /* A line that is no request is answered, too, so that whoever wrote it knows which it was. */
-static void tell_bad_line(struct check_cli *cli, uint64_t number, const char *text, size_t len, const struct csn_error *err)
+static void tell_bad_line(struct check_cli *cli, uint64_t number, const char *text, size_t len,
+        const struct csn_error *err)
 {
         json_t *given = json_loadb(text, len, 0, NULL);
         const char *id = json_string_value(json_object_get(given, "id"));
@@ -375,7 +382,8 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 /* Whether a file in a folder is meant: it is of a language, and of the one that was asked for. */
 static bool is_program(struct check_cli *cli, const char *path)
 {
-        const struct language *added = engine_languages(cli->engine), *wanted = NULL, *language = lang_of_file(added, path);
+        const struct language *added = engine_languages(cli->engine), *wanted = NULL,
+                              *language = lang_of_file(added, path);
         if (HAS(&cli->options, check_request, language) && lang_find(added, cli->options.language, &wanted, NULL) < 0)
                 return true;   /* and is then told that there is no such language */
         return language && (!wanted || wanted == language);
@@ -419,9 +427,11 @@ static int check_path(struct check_cli *cli, const char *path, struct csn_error 
 static int check_all(struct check_cli *cli, int argc, char **argv, struct csn_error *err)
 {
         if (cli->jsonl + cli->imports + (cli->sarif != NULL) > 1 || (cli->json && (cli->jsonl || cli->sarif)))
-                return err_field(err, "", "check: of --json, --jsonl, --sarif and --imports only --json and --imports go together");
+                return err_field(err, "",
+                        "check: of --json, --jsonl, --sarif and --imports only --json and --imports go together");
         if (cli->code)
-                return optind < argc || cli->jsonl ? err_field(err, "", "check: give files, or -c CODE") : check_one(cli, NULL, err);
+                return optind < argc || cli->jsonl ? err_field(err, "", "check: give files, or -c CODE")
+                                                   : check_one(cli, NULL, err);
         if (optind == argc && cli->jsonl && check_lines(cli, stdin, err) < 0)
                 return -err->code;
         if (optind == argc && !cli->jsonl)
@@ -430,7 +440,8 @@ static int check_all(struct check_cli *cli, int argc, char **argv, struct csn_er
                 if (check_path(cli, argv[i], err) < 0)
                         return -err->code;
         if (cli->jsonl && !cli->lines_n)
-                return err_field(err, "", "check: there is no request in the input; give JSON lines, one request a line");
+                return err_field(err, "",
+                        "check: there is no request in the input; give JSON lines, one request a line");
         return 0;
 }
 
@@ -438,8 +449,10 @@ static int check(int argc, char **argv, const struct settings *settings, const s
 {
         struct check_cli cli = { .modules = json_object(), .packages = json_object() };
         struct csn_error err = { 0 };
-        if (engine_open(settings, &cli.engine, &err) == 0 && cli_parse(cli_check_options, argc, argv, take_option, &cli, &err) == 0 &&
-            transport_for_checks(cli.daemon, settings, from, &cli.daemon_query, &cli.by_daemon, &cli.always, &err) == 0) {
+        if (engine_open(settings, &cli.engine, &err) == 0 &&
+                cli_parse(cli_check_options, argc, argv, take_option, &cli, &err) == 0 &&
+                transport_for_checks(cli.daemon, settings, from, &cli.daemon_query, &cli.by_daemon, &cli.always,
+                        &err) == 0) {
                 err.code = 0;   /* why there is no daemon is nothing to tell */
                 if (cli.imports)
                         SET(&cli.options, check_request, policy, arena_text(&cli.arena, "off"));

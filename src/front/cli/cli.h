@@ -103,12 +103,13 @@ struct cli_transport_events {
  * Errors: CSN_E_INPUT (unknown word; or the daemon is required and cannot run this request), CSN_E_SYSTEM (the daemon
  * is required and there is none).
  */
-int transport_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
-              const struct cli_transport_events *events, void *owner, struct cli_transport **ret, struct csn_error *err);
+int transport_open(struct loop *loop, const char *word, const struct settings *settings,
+        const struct cli_settings *from, struct run *run, const struct cli_transport_events *events, void *owner,
+        struct cli_transport **ret, struct csn_error *err);
 /* The same for checks, sent one after the other.  *ret_there: *ret is open.  Errors: as above. */
 struct daemon_query;
-int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
-                    bool *ret_always, struct csn_error *err);
+int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from,
+        struct daemon_query *ret, bool *ret_there, bool *ret_always, struct csn_error *err);
 const char *transport_path(const struct cli_transport *transport);
 void transport_cancel(struct cli_transport *transport);   /* harmless twice, for NULL, and after the end */
 void transport_close(struct cli_transport *transport);    /* not from within its events */

@@ -59,7 +59,8 @@ static void bash_words(const char *head, const char *name, const struct choices 
         if (!choices)
                 return;
         cli_print_words(choices, " ", " ", words, sizeof words);
-        printf("                \"%s --%s\") mapfile -t COMPREPLY < <(compgen -W \"%s\" -- \"$word\"); return ;;\n", head, name, words);
+        printf("                \"%s --%s\") mapfile -t COMPREPLY < <(compgen -W \"%s\" -- \"$word\"); return ;;\n",
+                head, name, words);
 }
 
 static void bash_words_of(const char *head, const struct cli_option *options, const struct object *const *objects)
@@ -103,7 +104,8 @@ static void bash_parts(const char *command)
         printf("                        *) mapfile -t COMPREPLY < <(compgen -W \"$(caisson sandbox list 2>/dev/null | sed 1d | cut -d' ' -f1)%s\" "
                "-- \"$word\"; compgen -f -- \"$word\") ;;\n"
                "                esac\n"
-               "                return\n        fi\n", strcmp(command, "context") == 0 ? " $(caisson context list 2>/dev/null | sed 1d | cut -d' ' -f1)" : "");
+               "                return\n        fi\n",
+                strcmp(command, "context") == 0 ? " $(caisson context list 2>/dev/null | sed 1d | cut -d' ' -f1)" : "");
 }
 
 static void bash(const struct cli_command *commands)
@@ -214,13 +216,15 @@ static void print_zsh_options(const struct cli_command *command)
         for (const struct cli_option *option = command->options; option->name; option++)
                 print_zsh_option(option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field),
+                        fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         printf("                '*:file:_files' ;;\n");
 }
 
 static void zsh_parts(const char *command)
 {
-        printf("        if [[ ${words[2]} == %s ]] && ((CURRENT == 3)); then\n                _values command ", command);
+        printf("        if [[ ${words[2]} == %s ]] && ((CURRENT == 3)); then\n                _values command ",
+                command);
         print_parts(command);
         printf("\n                return\n        fi\n"
                "        if [[ ${words[2]} == %s ]]; then\n"
@@ -235,7 +239,8 @@ static void zsh_parts(const char *command)
                 for (const struct cli_option *option = part->options; option && option->name; option++)
                         print_zsh_option(option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                        print_zsh_option(fields[i].field->option, cli_field_text(fields[i].field),
+                                fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
                 printf("                '*:id:($ids)' ;;\n");
         }
         printf("                esac\n                return\n        fi\n");
@@ -271,7 +276,8 @@ static void zsh(const struct cli_command *commands)
                "_caisson \"$@\"\n");
 }
 
-static void print_fish_option(const char *command, const char *name, const char *text, bool value, const struct choices *choices)
+static void print_fish_option(const char *command, const char *name, const char *text, bool value,
+        const struct choices *choices)
 {
         char words[400];
         printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s %s", command, name, value ? "-r " : "");
@@ -297,7 +303,8 @@ static void fish_part(const struct cli_part *part)
         for (const struct cli_option *option = part->options; option && option->name; option++)
                 print_fish_option(both, option->name, option->text, option->argument, option->choices);
         for (size_t i = 0; i < n; i++)
-                print_fish_option(both, fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                print_fish_option(both, fields[i].field->option, cli_field_text(fields[i].field),
+                        fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
 }
 
 static void fish(const struct cli_command *commands)
@@ -314,7 +321,8 @@ static void fish(const struct cli_command *commands)
                 for (const struct cli_option *option = command->options; option && option->name; option++)
                         print_fish_option(command->name, option->name, option->text, option->argument, option->choices);
                 for (size_t i = 0; i < n; i++)
-                        print_fish_option(command->name, fields[i].field->option, cli_field_text(fields[i].field), fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
+                        print_fish_option(command->name, fields[i].field->option, cli_field_text(fields[i].field),
+                                fields[i].field->kind != KIND_BOOL, fields[i].field->choices);
         }
         for (const struct cli_part *part = cli_parts; part->name; part++)
                 fish_part(part);
@@ -323,7 +331,10 @@ static void fish(const struct cli_command *commands)
 
 int cli_completion(const struct cli_command *commands, int argc, char **argv)
 {
-        static const struct { const char *shell; void (*print)(const struct cli_command *commands); } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
+        static const struct {
+                const char *shell;
+                void (*print)(const struct cli_command *commands);
+        } shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
         for (size_t i = 0; argc == 2 && i < ARRAY_LEN(shells); i++)
                 if (strcmp(shells[i].shell, argv[1]) == 0) {
                         shells[i].print(commands);

@@ -9,10 +9,14 @@
 #define KEYLESS "e2b_0000000000000000000000000000000000000000"
 
 const struct cli_option cli_e2b_options[] = {
-        { "key", 0, "KEY", "A key that there is; without, where keys are needed, one is made, with the scopes sandboxes and read.", NULL },
+        { "key", 0, "KEY",
+                "A key that there is; without, where keys are needed, one is made, with the scopes sandboxes and read.",
+                NULL },
         { "tenant", 0, "NAME", "For whom a key is made. [default]", NULL },
         { "url", 0, "URL", "Where the daemon is reached. [engine.http]", NULL },
-        { "domain", 0, "NAME", "The domain below which PORT-ID.NAME leads here, for programs in sandboxes that listen: one line more.", NULL },
+        { "domain", 0, "NAME",
+                "The domain below which PORT-ID.NAME leads here, for programs in sandboxes that listen: one line more.",
+                NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -47,7 +51,10 @@ static void find_daemon(struct e2b_cli *cli, const struct settings *settings, st
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
 {
         struct e2b_cli *cli = owner;
-        const struct { const char *name, **text; } texts[] = { { "key", &cli->key }, { "tenant", &cli->tenant }, { "url", &cli->url }, { "domain", &cli->domain } };
+        const struct {
+                const char *name, **text;
+        } texts[] = { { "key", &cli->key }, { "tenant", &cli->tenant }, { "url", &cli->url },
+                { "domain", &cli->domain } };
         (void)err;
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 if (strcmp(name, texts[i].name) == 0)
@@ -60,16 +67,21 @@ static int url_of(const struct e2b_cli *cli, char *url, size_t size, struct csn_
         const char *address = cli->address;
         size_t len = strlen(address);
         if (!cli->url && (strncmp(address, "unix:", 5) == 0 || (len > 2 && strcmp(address + len - 2, ":0") == 0)))
-                return err_field(err, "url", "engine.http is \"%.100s\", which does not say where clients of E2B can reach the daemon; give --url", address);
+                return err_field(err, "url",
+                        "engine.http is \"%.100s\", which does not say where clients of E2B can reach the daemon; give --url",
+                        address);
         snprintf(url, size, "%s%s", cli->url ? "" : "http://", cli->url ? cli->url : address);
         return 0;
 }
 
-static int make_key(const struct e2b_cli *cli, const struct settings *settings, char ret_text[static KEY_TEXT_MAX], struct csn_error *err)
+static int make_key(const struct e2b_cli *cli, const struct settings *settings, char ret_text[static KEY_TEXT_MAX],
+        struct csn_error *err)
 {
         static char name[] = "e2b";
         struct store *store = NULL;
-        struct store_key key = { .name = name, .tenant = (char *)(uintptr_t)(cli->tenant ? cli->tenant : "default"), .scopes = SCOPE_SANDBOXES | SCOPE_READ };
+        struct store_key key = { .name = name,
+                .tenant = (char *)(uintptr_t)(cli->tenant ? cli->tenant : "default"),
+                .scopes = SCOPE_SANDBOXES | SCOPE_READ };
         int rc = store_open_default(settings, &store, err);
         rc = rc < 0 ? rc : keys_add(store, &key, ret_text, err);
         store_close(store);
@@ -82,7 +94,9 @@ static int check_word(const char *option, const char *value, const char *others,
         size_t at = strspn(value, others);
         while (isalnum((unsigned char)value[at]))
                 at += 1 + strspn(value + at + 1, others);
-        return value[at] || !value[0] ? err_field(err, option, "--%s is \"%.100s\"; it has letters, digits and %s", option, value, others) : 0;
+        return value[at] || !value[0]
+                ? err_field(err, option, "--%s is \"%.100s\"; it has letters, digits and %s", option, value, others)
+                : 0;
 }
 
 /* Clients of a year ago insist on e2b_ and letters of hex, so that is what a key is spelled as. */
@@ -92,8 +106,9 @@ static int print_env(const struct e2b_cli *cli, const struct settings *settings,
         bool spelled = cli->key && strncmp(cli->key, "e2b_", 4) == 0, keyless = !cli->key && cli->keyless;
         if (cli->key && !spelled && (strncmp(cli->key, "csn_", 4) != 0 || strlen(cli->key) >= KEY_TEXT_MAX))
                 return err_field(err, "key", "--key has to be a key of caisson keys create: csn_...");
-        if ((cli->url && check_word("url", cli->url, "-._~:/[]", err) < 0) || (cli->domain && check_word("domain", cli->domain, "-.:", err) < 0) ||
-            (spelled && check_word("key", cli->key, "_", err) < 0))
+        if ((cli->url && check_word("url", cli->url, "-._~:/[]", err) < 0) ||
+                (cli->domain && check_word("domain", cli->domain, "-.:", err) < 0) ||
+                (spelled && check_word("key", cli->key, "_", err) < 0))
                 return -err->code;
         if (cli->url && strncmp(cli->url, "http://", 7) != 0 && strncmp(cli->url, "https://", 8) != 0)
                 return err_field(err, "url", "--url is \"%.100s\"; it begins with http:// or https://", cli->url);
@@ -101,8 +116,11 @@ static int print_env(const struct e2b_cli *cli, const struct settings *settings,
                 return -err->code;
         const char *key = cli->key ? cli->key : made;
         hex_print(key, min_u64(strlen(key), KEY_TEXT_MAX), hex);
-        printf("export E2B_API_KEY=%s%s\nexport E2B_API_URL=%s\nexport E2B_SANDBOX_URL=%s\n", keyless ? KEYLESS : spelled ? key : "e2b_",
-               keyless || spelled ? "" : hex, url, url);
+        printf("export E2B_API_KEY=%s%s\nexport E2B_API_URL=%s\nexport E2B_SANDBOX_URL=%s\n",
+                keyless           ? KEYLESS
+                        : spelled ? key
+                                  : "e2b_",
+                keyless || spelled ? "" : hex, url, url);
         if (cli->domain)
                 printf("export E2B_DOMAIN=%s\n", cli->domain);
         explicit_bzero(made, sizeof made);
@@ -116,7 +134,8 @@ static void note_absence(const struct e2b_cli *cli)
         if (cli->url || cli->has_http)
                 return;
         if (cli->has_daemon)
-                cli_note("the daemon has no HTTP interface, which clients of E2B need; set engine.http, or start caisson serve");
+                cli_note(
+                        "the daemon has no HTTP interface, which clients of E2B need; set engine.http, or start caisson serve");
         else if (!cli_is_answered(cli->address))
                 cli_note("no daemon answers at %s; caisson serve starts one", cli->address);
 }

@@ -45,8 +45,9 @@ static void print_line(const char *text, uint64_t column, uint64_t end, const st
 static void print_finding(const char *file, const struct finding *finding, const struct colours *colours)
 {
         static const bool serious[] = { false, false, true, true };
-        printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s%s ", colours->bold, file, finding->line, finding->column, colours->off,
-               serious[finding->severity & 3] ? colours->red : colours->yellow, choices_severity.values[finding->severity].text, colours->off);
+        printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s%s ", colours->bold, file, finding->line, finding->column,
+                colours->off, serious[finding->severity & 3] ? colours->red : colours->yellow,
+                choices_severity.values[finding->severity].text, colours->off);
         print_visible(finding->message);
         printf(" %s[%s]%s\n", colours->dim, finding->rule, colours->off);
         uint64_t line_len = finding->text ? strlen(finding->text) + 1 : 0;
@@ -71,16 +72,16 @@ void findings_print(const struct check_result *result)
                 size_t len = strlen(type);
                 if (strncmp(message, type, len) == 0 && strncmp(message + len, ": ", 2) == 0)
                         message += len + 2;   /* Node.js says it in its message */
-                printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s:%s ", colours.bold, file, result->error.line, result->error.column, colours.off,
-                       colours.red, type, colours.off);
+                printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s:%s ", colours.bold, file, result->error.line,
+                        result->error.column, colours.off, colours.red, type, colours.off);
                 print_visible(message);
                 putchar('\n');
                 if (result->error.text)
                         print_line(result->error.text, result->error.column, 0, &colours);
         }
         bool denied = result->verdict == verdict_DENY;
-        printf("%s%s:%s %s%s%s by %s", colours.bold, file, colours.off, denied ? colours.red : "", denied ? "denied" : "allowed",
-               denied ? colours.off : "", result->policy);
+        printf("%s%s:%s %s%s%s by %s", colours.bold, file, colours.off, denied ? colours.red : "",
+                denied ? "denied" : "allowed", denied ? colours.off : "", result->policy);
         if (result->reason[0]) {
                 printf(": ");
                 for (const char *c = result->reason; *c; c++)

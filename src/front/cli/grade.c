@@ -74,7 +74,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
                 errno = 0;
                 cli->jobs = strtoul(value, &end, 10);
                 if (*end || errno || cli->jobs < 1 || cli->jobs > JOBS_MAX)
-                        return err_field(err, "--jobs", "grade: --jobs is \"%.20s\"; it has to be 1 to %d", value, JOBS_MAX);
+                        return err_field(err, "--jobs", "grade: --jobs is \"%.20s\"; it has to be 1 to %d", value,
+                                JOBS_MAX);
                 return 0;
         }
         bool *const flags[] = { &cli->json, &cli->junit, &cli->verbose, &cli->progress, &cli->no_progress };
@@ -89,7 +90,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
                         bool limit = cli->fields[i].object == &object_limits;
                         if (limit)
                                 MARK(&cli->options, grade_request, limits);
-                        return cli_set_field(&cli->fields[i], limit ? (void *)&cli->options.limits : (void *)&cli->options, value, &cli->arena, err);
+                        return cli_set_field(&cli->fields[i],
+                                limit ? (void *)&cli->options.limits : (void *)&cli->options, value, &cli->arena, err);
                 }
         return 0;
 }
@@ -103,7 +105,8 @@ static const struct cli_option *all_options(struct grade_cli *cli)
         memcpy(options, cli_grade_options, n * sizeof *options);
         for (size_t i = 0; i < cli->fields_n; i++) {
                 const struct field *field = cli->fields[i].field;
-                options[n++] = (struct cli_option){ field->option, cli_field_letter(&cli->fields[i]), field->kind == KIND_BOOL ? NULL : "VALUE", field->help, field->choices };
+                options[n++] = (struct cli_option){ field->option, cli_field_letter(&cli->fields[i]),
+                        field->kind == KIND_BOOL ? NULL : "VALUE", field->help, field->choices };
         }
         options[n] = (struct cli_option){ NULL, 0, NULL, NULL, NULL };
         return options;
@@ -126,9 +129,11 @@ static void show_progress(struct grade_cli *cli, bool last)
                 memset(bar, ' ', BAR);
                 memset(bar, '#', full < BAR ? full : BAR);
                 bar[BAR] = 0;
-                fprintf(stderr, "\r[%s] %zu/%llu, %zu passed, %.1f/s\033[K", bar, cli->done, (unsigned long long)cli->total, cli->totals.all_passed, (double)cli->done / seconds);
+                fprintf(stderr, "\r[%s] %zu/%llu, %zu passed, %.1f/s\033[K", bar, cli->done,
+                        (unsigned long long)cli->total, cli->totals.all_passed, (double)cli->done / seconds);
         } else {
-                fprintf(stderr, "\r%zu graded, %zu passed, %.1f/s\033[K", cli->done, cli->totals.all_passed, (double)cli->done / seconds);
+                fprintf(stderr, "\r%zu graded, %zu passed, %.1f/s\033[K", cli->done, cli->totals.all_passed,
+                        (double)cli->done / seconds);
         }
         fflush(stderr);
 }
@@ -137,7 +142,9 @@ static void note_status(struct grade_cli *cli, const struct grade_result *result
 {
         int status = EXIT_PASSED;
         if (grade_is_trouble(result))
-                status = result->status == status_BAD_REQUEST || result->status == status_UNSUPPORTED_LANGUAGE ? EXIT_BAD : EXIT_ENGINE;
+                status = result->status == status_BAD_REQUEST || result->status == status_UNSUPPORTED_LANGUAGE
+                        ? EXIT_BAD
+                        : EXIT_ENGINE;
         else if (!result->all_passed)
                 status = EXIT_NOT_PASSED;
         cli->status = status > cli->status ? status : cli->status;
@@ -345,7 +352,8 @@ static int grade_all(struct grade_cli *cli, struct csn_error *err)
         if (cli->junit)
                 printf("</testsuites>\n");
         if (!cli->done && !cli->interrupted)
-                return err_field(err, "", "grade: there is no submission in %s; give JSON lines, one submission a line", input_of(cli));
+                return err_field(err, "", "grade: there is no submission in %s; give JSON lines, one submission a line",
+                        input_of(cli));
         if (!cli->json && !cli->junit) {
                 struct buf text;
                 buf_init(&text, 4 * KIB);
@@ -366,7 +374,8 @@ static int prepare(struct grade_cli *cli, int argc, char **argv, struct csn_erro
         cli->paths = argv + optind;
         cli->paths_n = (size_t)(argc - optind);
         if (!cli->paths_n && isatty(STDIN_FILENO))
-                return err_field(err, "", "grade: there is nothing to grade; give files of JSON lines, or - for standard input");
+                return err_field(err, "",
+                        "grade: there is nothing to grade; give files of JSON lines, or - for standard input");
         if (!cli->paths_n) {
                 cli->paths = standard;
                 cli->paths_n = 1;
@@ -383,7 +392,8 @@ static int grade(int argc, char **argv, const struct settings *settings)
 {
         struct grade_cli cli = { .signals = { .fd = -1 } };
         struct csn_error err = { 0 };
-        if (prepare(&cli, argc, argv, &err) == 0 && engine_open(settings, &cli.engine, &err) == 0 && watch_signals(&cli, &err) == 0) {
+        if (prepare(&cli, argc, argv, &err) == 0 && engine_open(settings, &cli.engine, &err) == 0 &&
+                watch_signals(&cli, &err) == 0) {
                 loop_set_batch_scheduling();
                 engine_warm(cli.engine, true);
                 cli.grader = grader_open(cli.engine, settings);

@@ -53,7 +53,8 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
         buf_printf(buf, "%s  ", grade_is_trouble(result) ? "ERROR" : result->all_passed ? "ok   " : "FAIL ");
         add_visible(buf, name_of(result));
         if (result->total)
-                buf_printf(buf, "  %llu/%llu, score %.2f", (unsigned long long)result->passed, (unsigned long long)result->total, result->score);
+                buf_printf(buf, "  %llu/%llu, score %.2f", (unsigned long long)result->passed,
+                        (unsigned long long)result->total, result->score);
         buf_add(buf, "\n", 1);
         if (HAS(result, grade_result, error)) {
                 buf_printf(buf, "       %s: ", status_name(result->status));
@@ -89,13 +90,17 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
 void grade_show_totals(const struct grade_totals *totals, struct buf *buf)
 {
         double seconds = (double)(clock_us() - totals->begun_us) / 1e6;
-        buf_printf(buf, "%zu submission%s: %zu passed, %zu failed", totals->submissions, totals->submissions == 1 ? "" : "s", totals->all_passed, totals->submissions - totals->all_passed - totals->troubled);
+        buf_printf(buf, "%zu submission%s: %zu passed, %zu failed", totals->submissions,
+                totals->submissions == 1 ? "" : "s", totals->all_passed,
+                totals->submissions - totals->all_passed - totals->troubled);
         if (totals->troubled)
                 buf_printf(buf, ", %zu not graded", totals->troubled);
-        buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s", (unsigned long long)totals->cases_passed, (unsigned long long)totals->cases,
-                   totals->submissions ? totals->score / (double)totals->submissions : 0, seconds);
+        buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s", (unsigned long long)totals->cases_passed,
+                (unsigned long long)totals->cases,
+                totals->submissions ? totals->score / (double)totals->submissions : 0, seconds);
         if (totals->troubled < totals->submissions)
-                buf_printf(buf, ", %.1f submissions and %.1f cases a second", (double)totals->submissions / seconds, (double)totals->cases / seconds);
+                buf_printf(buf, ", %.1f submissions and %.1f cases a second", (double)totals->submissions / seconds,
+                        (double)totals->cases / seconds);
         buf_add(buf, "\n", 1);
 }
 
@@ -132,7 +137,8 @@ static void add_attribute(struct buf *buf, const char *name, const char *value)
 
 static bool is_fault(int status)
 {
-        return status == case_status_FAILED || status == case_status_ERROR || status == case_status_UNENCODABLE || status == case_status_UNPROXYABLE;
+        return status == case_status_FAILED || status == case_status_ERROR || status == case_status_UNENCODABLE ||
+                status == case_status_UNPROXYABLE;
 }
 
 static void add_case(struct buf *buf, const char *suite, const struct case_result *one)
@@ -145,7 +151,9 @@ static void add_case(struct buf *buf, const char *suite, const struct case_resul
                 buf_printf(buf, "/>\n");
                 return;
         }
-        const char *kind = one->status == case_status_NOT_RUN || one->status == case_status_SKIPPED ? "skipped" : is_fault(one->status) ? "failure" : "error";
+        const char *kind = one->status == case_status_NOT_RUN || one->status == case_status_SKIPPED ? "skipped"
+                : is_fault(one->status)                                                             ? "failure"
+                                                                                                    : "error";
         buf_printf(buf, ">\n      <%s", kind);
         if (strcmp(kind, "skipped") != 0)
                 add_attribute(buf, "type", choices_case_status.values[one->status].text);
@@ -160,14 +168,16 @@ void grade_junit(const struct grade_result *result, struct buf *buf)
                 int status = result->cases[i].status;
                 skipped += status == case_status_NOT_RUN || status == case_status_SKIPPED;
                 failures += is_fault(status);
-                errors += status != case_status_PASSED && status != case_status_NOT_RUN && status != case_status_SKIPPED && !is_fault(status);
+                errors += status != case_status_PASSED && status != case_status_NOT_RUN &&
+                        status != case_status_SKIPPED && !is_fault(status);
         }
         uint64_t alone = HAS(result, grade_result, error) && !result->cases_n;
         errors += alone;
         buf_printf(buf, "  <testsuite");
         add_attribute(buf, "name", name_of(result));
-        buf_printf(buf, " tests=\"%zu\" failures=\"%llu\" errors=\"%llu\" skipped=\"%llu\" time=\"%.4f\">\n", result->cases_n + (size_t)alone, (unsigned long long)failures,
-                   (unsigned long long)errors, (unsigned long long)skipped, result->wall_ms / 1000);
+        buf_printf(buf, " tests=\"%zu\" failures=\"%llu\" errors=\"%llu\" skipped=\"%llu\" time=\"%.4f\">\n",
+                result->cases_n + (size_t)alone, (unsigned long long)failures, (unsigned long long)errors,
+                (unsigned long long)skipped, result->wall_ms / 1000);
         for (size_t i = 0; i < result->cases_n; i++)
                 add_case(buf, name_of(result), &result->cases[i]);
         if (alone) {

@@ -1,5 +1,6 @@
 /*
- * caisson help: an overview that fits a terminal of 24 lines and 80 columns, and for each command an example and its options.
+ * caisson help: an overview that fits a terminal of 24 lines and 80 columns, and for each command an example and its
+ * options.
  */
 #include "front/cli/cli.h"
 
@@ -8,8 +9,8 @@
 static void print_option(const char *name, char letter, const char *argument, const char *text)
 {
         char left[80];
-        snprintf(left, sizeof left, "  %c%c%s --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ', letter ? "," : " ", name,
-                 argument ? " " : "", argument ? argument : "");
+        snprintf(left, sizeof left, "  %c%c%s --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ', letter ? "," : " ",
+                name, argument ? " " : "", argument ? argument : "");
         printf("%-34s %s\n", left, text);
 }
 
@@ -28,12 +29,15 @@ static const char *argument_of(const struct field *field)
         case KIND_ENUM:
                 return "WORD";
         default:
-                return strcmp(field->name, "exports") == 0 ? "GLOB:DIR" : strcmp(field->name, "files") == 0 ? "PATH[:NAME]" : "TEXT";
+                return strcmp(field->name, "exports") == 0  ? "GLOB:DIR"
+                        : strcmp(field->name, "files") == 0 ? "PATH[:NAME]"
+                                                            : "TEXT";
         }
 }
 
 /* The words stand before the default, which ends the line. */
-static void print_with_words(const char *name, char letter, const char *argument, const char *text, const struct choices *choices, const char *def)
+static void print_with_words(const char *name, char letter, const char *argument, const char *text,
+        const struct choices *choices, const char *def)
 {
         char words[400] = "", line[1000];
         const char *bracket = strrchr(text, '[');
@@ -42,8 +46,9 @@ static void print_with_words(const char *name, char letter, const char *argument
                 cli_print_words(choices, ", ", " or ", words, sizeof words);
         while (len && text[len - 1] == ' ')
                 len--;
-        snprintf(line, sizeof line, "%.*s%s%s%s%s%s%s%s%s", (int)len, text, words[0] ? " One of: " : "", words, words[0] ? "." : "", text[len] ? " " : "",
-                 text[len] ? bracket : "", def[0] ? " [" : "", def, def[0] ? "]" : "");
+        snprintf(line, sizeof line, "%.*s%s%s%s%s%s%s%s%s", (int)len, text, words[0] ? " One of: " : "", words,
+                words[0] ? "." : "", text[len] ? " " : "", text[len] ? bracket : "", def[0] ? " [" : "", def,
+                def[0] ? "]" : "");
         print_option(name, letter, argument, line);
 }
 
@@ -54,7 +59,8 @@ static void print_fields(const struct cli_field *fields, size_t n)
                 char def[40] = "";
                 if (field->kind == KIND_NUM)
                         model_print(field, field->def, def, sizeof def);
-                print_with_words(field->option, cli_field_letter(&fields[i]), argument_of(field), cli_field_text(field), field->choices, def);
+                print_with_words(field->option, cli_field_letter(&fields[i]), argument_of(field), cli_field_text(field),
+                        field->choices, def);
         }
 }
 
@@ -62,7 +68,8 @@ static void print_options(const struct cli_option *options, const struct object 
 {
         struct cli_field fields[64];
         for (; options && options->name; options++)
-                print_with_words(options->name, options->letter, options->argument, options->text, options->choices, "");
+                print_with_words(options->name, options->letter, options->argument, options->text, options->choices,
+                        "");
         size_t n = objects ? cli_fields_of(objects, fields, ARRAY_LEN(fields)) : 0;
         print_fields(fields, n);
 }
@@ -77,7 +84,8 @@ const struct cli_command *cli_find_command(const struct cli_command *commands, c
 static void print_parts(const char *command)
 {
         bool first = true;
-        for (const struct cli_part *part = cli_parts; part->name; first = first && strcmp(part->command, command) != 0, part++)
+        for (const struct cli_part *part = cli_parts; part->name;
+                first = first && strcmp(part->command, command) != 0, part++)
                 if (strcmp(part->command, command) == 0)
                         printf("%s  %-10s %-34s %s\n", first ? "\n" : "", part->name, part->arguments, part->text);
         for (const struct cli_part *part = cli_parts; part->name; part++) {
@@ -90,7 +98,8 @@ static void print_parts(const char *command)
 
 static int print_command(const struct cli_command *command)
 {
-        printf("Example: %s\n\nUsage: caisson %s%s%s\n\n%s\n", command->example, command->name, command->arguments[0] ? " " : "", command->arguments, command->text);
+        printf("Example: %s\n\nUsage: caisson %s%s%s\n\n%s\n", command->example, command->name,
+                command->arguments[0] ? " " : "", command->arguments, command->text);
         if (command->options) {
                 printf("\nOptions of %s:\n", command->name);
                 print_options(command->options, command->objects);
@@ -117,7 +126,10 @@ static void print_names(const struct cli_command *commands, enum cli_group group
 static int print_overview(const struct cli_command *commands)
 {
         static const char *const titles[GROUPS] = {
-                [GROUP_PROGRAMS] = "programs", [GROUP_DAEMON] = "the daemon", [GROUP_SETTINGS] = "settings", [GROUP_ABOUT] = "this tool",
+                [GROUP_PROGRAMS] = "programs",
+                [GROUP_DAEMON] = "the daemon",
+                [GROUP_SETTINGS] = "settings",
+                [GROUP_ABOUT] = "this tool",
         };
         printf("caisson - run code that you did not write in a closed sandbox\n\nUsage: caisson COMMAND ...\n\n");
         printf("Example: %s\n\nThe commands to begin with:\n", commands[0].example);
@@ -139,7 +151,8 @@ int cli_unknown_command(const struct cli_command *commands, const char *typed)
         char text[80];
         for (const struct cli_command *command = commands; command->name; command++)
                 cli_guess(&guess, command->name);
-        return cli_usage("there is no command \"%.40s\"%s", typed, cli_guess_text(&guess, "caisson ", text, sizeof text));
+        return cli_usage("there is no command \"%.40s\"%s", typed,
+                cli_guess_text(&guess, "caisson ", text, sizeof text));
 }
 
 int cli_help(const struct cli_command *commands, int argc, char **argv)

@@ -16,14 +16,17 @@ int cli_version(int argc, char **argv)
 
 static int print_checks(const struct doctor_check *checks, size_t n)
 {
-        static const struct { const char *word, *colour; } states[] = {
-                [CHECK_OK] = { "ok", "\033[32m" }, [CHECK_WEAKER] = { "weaker", "\033[33m" }, [CHECK_MISSING] = { "missing", "\033[31m" },
+        static const struct { const char *word, *colour;
+        } states[] = {
+                [CHECK_OK] = { "ok", "\033[32m" },
+                [CHECK_WEAKER] = { "weaker", "\033[33m" },
+                [CHECK_MISSING] = { "missing", "\033[31m" },
         };
         bool colours = cli_colours(stdout);
         int worst = CHECK_OK;
         for (size_t i = 0; i < n; i++) {
-                printf("%s%-8s%s %-26s %s\n", colours ? states[checks[i].state].colour : "", states[checks[i].state].word,
-                       colours ? "\033[0m" : "", checks[i].name, checks[i].fact);
+                printf("%s%-8s%s %-26s %s\n", colours ? states[checks[i].state].colour : "",
+                        states[checks[i].state].word, colours ? "\033[0m" : "", checks[i].name, checks[i].fact);
                 if (checks[i].remedy[0])
                         printf("         remedy: %s\n", checks[i].remedy);
                 worst = (int)checks[i].state > worst ? (int)checks[i].state : worst;
@@ -46,7 +49,8 @@ static void on_tried(void *owner, const struct run_result *result)
         else
                 snprintf(check->fact, sizeof check->fact, "%.159s", why);
         if (check->state != CHECK_OK)
-                snprintf(check->remedy, sizeof check->remedy, "this is the step of a run that fails here; where a layer above is missing or weaker, begin with that");
+                snprintf(check->remedy, sizeof check->remedy,
+                        "this is the step of a run that fails here; where a layer above is missing or weaker, begin with that");
 }
 
 /* What the layers promise one by one may still fail together, so a program is run as any is. */
@@ -74,7 +78,10 @@ static int try_run(const struct settings *settings, struct doctor_check *ret, st
 #define ZYGOTE_US (60 * 1000000ULL)
 #define ZYGOTE_LOOK_MS 100
 
-/* Python programs are forked from an interpreter that has started; without one each of them starts its own, which takes longer. */
+/*
+ * Python programs are forked from an interpreter that has started; without one each of them starts its own, which takes
+ * longer.
+ */
 static void try_zygote(const struct settings *settings, struct doctor_check *ret)
 {
         struct engine *engine = NULL;
@@ -88,10 +95,13 @@ static void try_zygote(const struct settings *settings, struct doctor_check *ret
                 serves = rc == 0 ? engine_zygote(engine, &err) : 0;
         }
         *ret = (struct doctor_check){ .name = "a Python zygote", .state = serves > 0 ? CHECK_OK : CHECK_WEAKER };
-        snprintf(ret->fact, sizeof ret->fact, "%.159s", serves > 0 ? "an interpreter waits, from which Python programs are forked"
-                                                       : rc < 0 || serves < 0 ? err.text : "it was not ready within a minute");
+        snprintf(ret->fact, sizeof ret->fact, "%.159s",
+                serves > 0                     ? "an interpreter waits, from which Python programs are forked"
+                        : rc < 0 || serves < 0 ? err.text
+                                               : "it was not ready within a minute");
         if (serves <= 0)
-                snprintf(ret->remedy, sizeof ret->remedy, "Python programs run, but each starts an interpreter of its own; the log of caissond has what the zygote said");
+                snprintf(ret->remedy, sizeof ret->remedy,
+                        "Python programs run, but each starts an interpreter of its own; the log of caissond has what the zygote said");
         engine_close(engine);
 }
 
@@ -125,8 +135,9 @@ static int doctor(int argc, char **argv, const struct settings *settings)
         bool missing = false;
         for (size_t i = 0; i < n; i++) {
                 missing = missing || checks[i].state == CHECK_MISSING;
-                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", checks[i].name, "state", words[checks[i].state],
-                                                      "fact", checks[i].fact, "remedy", checks[i].remedy));
+                json_array_append_new(list,
+                        json_pack("{s:s, s:s, s:s, s:s}", "name", checks[i].name, "state", words[checks[i].state],
+                                "fact", checks[i].fact, "remedy", checks[i].remedy));
         }
         cli_print_json(json_pack("{s:b, s:o}", "usable", !missing, "checks", list));
         return missing ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
@@ -176,8 +187,8 @@ static int show_profile(const struct settings *settings, const char *name, bool 
                                 model_print(field, *(const uint64_t *)at, text, sizeof text);
                         else
                                 snprintf(text, sizeof text, "%s", field->choices->values[*(const int *)at].text);
-                        printf("  limits.%-15s %-10s %s%s\n", field->name, text, profile.request.limits.present >> i & 1 ? "(profile) " : "",
-                               field->help);
+                        printf("  limits.%-15s %-10s %s%s\n", field->name, text,
+                                profile.request.limits.present >> i & 1 ? "(profile) " : "", field->help);
                 }
                 printf("  network                %s\n", choices_network.values[whole.network].text);
                 printf("  landlock               %s\n", choices_need.values[whole.landlock].text);
@@ -219,7 +230,9 @@ static int config(int argc, char **argv, const struct settings *settings)
         cli_has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
         if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
                 json_decref(list);
-                return cli_usage_of("config", "%s", argc > 2 && strcmp(argv[1], "show") == 0 ? "show takes no name; it prints all settings" : "give a subcommand: show");
+                return cli_usage_of("config", "%s",
+                        argc > 2 && strcmp(argv[1], "show") == 0 ? "show takes no name; it prints all settings"
+                                                                 : "give a subcommand: show");
         }
         for (size_t i = 0; i < settings->n; i++) {
                 const struct setting *setting = &settings->list[i];
@@ -228,8 +241,9 @@ static int config(int argc, char **argv, const struct settings *settings)
                 if (value[0] && settings_is_secret(setting))
                         snprintf(value, sizeof value, "(not shown)");
                 if (json)
-                        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "key", setting->key, "value", value, "source",
-                                                              setting->source, "variable", setting->variable));
+                        json_array_append_new(list,
+                                json_pack("{s:s, s:s, s:s, s:s}", "key", setting->key, "value", value, "source",
+                                        setting->source, "variable", setting->variable));
                 else
                         printf("%-26s %-14s %s\n", setting->key, value[0] ? value : "\"\"", setting->source);
         }
@@ -249,7 +263,7 @@ int cli_config(int argc, char **argv)
 int cli_schema(int argc, char **argv)
 {
         static const struct object *const objects[] = { &object_run_request, &object_run_result, &object_check_request,
-                                                         &object_check_result, &object_grade_request, &object_grade_result, &object_limits, &object_boundary };
+                &object_check_result, &object_grade_request, &object_grade_result, &object_limits, &object_boundary };
         const char *name = argc > 1 ? argv[1] : "result";
         if (strcmp(name, "request") == 0)
                 name = "run_request";
@@ -260,7 +274,9 @@ int cli_schema(int argc, char **argv)
                         cli_print_json(model_schema(objects[i]));
                         return 0;
                 }
-        return cli_usage_of("schema", "there is no \"%.40s\"; give request, result, check_request, check_result, grade_request, grade_result, limits or boundary", name);
+        return cli_usage_of("schema",
+                "there is no \"%.40s\"; give request, result, check_request, check_result, grade_request, grade_result, limits or boundary",
+                name);
 }
 
 /* ---- gc ---- */

@@ -8,7 +8,9 @@
 const struct cli_option cli_keys_options[] = {
         { "name", 0, "TEXT", "create: for whom or for what the key is.", NULL },
         { "tenant", 0, "NAME", "create: whose runs it sees; keys of one tenant share everything. [default]", NULL },
-        { "scopes", 0, "WORDS", "create: what it may do, of run, check, read, files, sandboxes, tools, metrics, admin. [run,check,read]", NULL },
+        { "scopes", 0, "WORDS",
+                "create: what it may do, of run, check, read, files, sandboxes, tools, metrics, admin. [run,check,read]",
+                NULL },
         { "expires", 0, "TIME", "create: how long it is valid, such as 30d; for ever without.", NULL },
         { "running", 0, "N", "create: its runs that may go on at once.", NULL },
         { "queued", 0, "N", "create: its runs that may wait.", NULL },
@@ -33,7 +35,8 @@ static int take_duration(const char *name, const char *value, uint64_t *ret, str
 {
         uint64_t ms;
         if (!duration_parse(value, &ms) || ms == 0 || ms > CENTURY_MS)
-                return err_field(err, name, "--%s is \"%.60s\"; it has to be a time such as 90min, 12h or 30d, up to 36500d", name, value);
+                return err_field(err, name,
+                        "--%s is \"%.60s\"; it has to be a time such as 90min, 12h or 30d, up to 36500d", name, value);
         *ret = ms;
         return 0;
 }
@@ -42,7 +45,8 @@ static int take_size(const char *name, const char *value, uint64_t *ret, struct 
 {
         uint64_t bytes;
         if (!size_parse(value, &bytes) || bytes == 0 || bytes > INT64_MAX)
-                return err_field(err, name, "--%s is \"%.60s\"; it has to be a size such as 64MiB or 1GiB", name, value);
+                return err_field(err, name, "--%s is \"%.60s\"; it has to be a size such as 64MiB or 1GiB", name,
+                        value);
         *ret = bytes;
         return 0;
 }
@@ -85,11 +89,12 @@ static json_t *scopes_json(unsigned scopes)
 
 static json_t *key_json(const struct store_key *key)
 {
-        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "id", key->id, "name", key->name, "tenant", key->tenant,
-                         "scopes", scopes_json(key->scopes), "created_at", cli_json_time(key->created_ms), "expires_at", cli_json_time(key->expires_ms),
-                         "used_at", cli_json_time(key->used_ms), "revoked_at", cli_json_time(key->revoked_ms), "running_max", (json_int_t)key->running_max,
-                         "queued_max", (json_int_t)key->queued_max, "cpu_ms_per_day", (json_int_t)key->cpu_ms_per_day, "stored_bytes",
-                         (json_int_t)key->stored_bytes);
+        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "id", key->id, "name",
+                key->name, "tenant", key->tenant, "scopes", scopes_json(key->scopes), "created_at",
+                cli_json_time(key->created_ms), "expires_at", cli_json_time(key->expires_ms), "used_at",
+                cli_json_time(key->used_ms), "revoked_at", cli_json_time(key->revoked_ms), "running_max",
+                (json_int_t)key->running_max, "queued_max", (json_int_t)key->queued_max, "cpu_ms_per_day",
+                (json_int_t)key->cpu_ms_per_day, "stored_bytes", (json_int_t)key->stored_bytes);
 }
 
 static void add_key(struct buf *buf, const struct store_key *key)
@@ -136,7 +141,8 @@ static int create_key(struct keys_cli *cli, int argc, char **argv, struct csn_er
         }
         explicit_bzero(text, sizeof text);
         if (fflush(stdout) != 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "the key cannot be written, and is of no use: caisson keys revoke %s", cli->key.id);
+                return err_set(err, CSN_E_SYSTEM, errno,
+                        "the key cannot be written, and is of no use: caisson keys revoke %s", cli->key.id);
         fprintf(stderr, "caisson: store this key now: it is not shown again, and it is in no file\n");
         return 0;
 }
@@ -154,7 +160,8 @@ static int list_keys(struct keys_cli *cli, int argc, char **argv, struct csn_err
                 return rc;
         json_t *json = json_array();
         buf_init(&buf, LIST_MAX);
-        buf_printf(&buf, "%-16s %-20s %-12s %-14s %-16s %-16s %-16s %s\n", "ID", "NAME", "TENANT", "SCOPES", "CREATED", "EXPIRES", "USED", "REVOKED");
+        buf_printf(&buf, "%-16s %-20s %-12s %-14s %-16s %-16s %-16s %s\n", "ID", "NAME", "TENANT", "SCOPES", "CREATED",
+                "EXPIRES", "USED", "REVOKED");
         for (size_t i = 0; i < n; i++)
                 if (cli->json)
                         json_array_append_new(json, key_json(&keys[i]));
@@ -181,8 +188,13 @@ static int revoke_key(struct keys_cli *cli, int argc, char **argv, struct csn_er
 
 static int keys(int argc, char **argv, const struct settings *settings)
 {
-        static const struct { const char *name; int (*run)(struct keys_cli *cli, int argc, char **argv, struct csn_error *err); } commands[] = {
-                { "create", create_key }, { "list", list_keys }, { "revoke", revoke_key },
+        static const struct {
+                const char *name;
+                int (*run)(struct keys_cli *cli, int argc, char **argv, struct csn_error *err);
+        } commands[] = {
+                { "create", create_key },
+                { "list", list_keys },
+                { "revoke", revoke_key },
         };
         struct keys_cli cli = { .settings = settings };
         struct csn_error err = { 0 };

@@ -28,8 +28,12 @@ struct logs_cli {
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
 {
         struct logs_cli *cli = owner;
-        const struct { const char *name, **into; } texts[] = {
-                { "run", &cli->filter.run }, { "request", &cli->filter.request }, { "trace", &cli->filter.trace }, { "owner", &cli->filter.owner },
+        const struct { const char *name, **into;
+        } texts[] = {
+                { "run", &cli->filter.run },
+                { "request", &cli->filter.request },
+                { "trace", &cli->filter.trace },
+                { "owner", &cli->filter.owner },
         };
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 if (strcmp(name, texts[i].name) == 0)
@@ -61,7 +65,8 @@ static void print_line(const char *line, size_t len, bool colours)
         json_t *json = json_loadb(line, len, 0, NULL);
         struct buf buf;
         buf_init(&buf, 64 * KIB);
-        const char *level = text_of(json, "level"), *colour = colours ? colour_of(level) : "", *text = text_of(json, "text");
+        const char *level = text_of(json, "level"), *colour = colours ? colour_of(level) : "",
+                   *text = text_of(json, "text");
         char visible[4 * 2048 + 1];
         visible[cli_visible(text, min_u64(strlen(text), 2048), visible)] = 0;
         buf_printf(&buf, "%s %s%-5s%s ", text_of(json, "time"), colour, level, colour[0] ? "\033[0m" : "");

@@ -29,8 +29,8 @@ static void print_rule(json_t *rule)
         const char *word;
         json_t *texts, *advice = json_object_get(rule, "advice");
         printf("  %s  %s, %lld points%s\n      %s\n", text_of(rule, "id"), text_of(rule, "severity"),
-               (long long)json_integer_value(json_object_get(rule, "score")), json_is_true(json_object_get(rule, "inherited")) ? ", inherited" : "",
-               text_of(rule, "message"));
+                (long long)json_integer_value(json_object_get(rule, "score")),
+                json_is_true(json_object_get(rule, "inherited")) ? ", inherited" : "", text_of(rule, "message"));
         json_object_foreach(json_object_get(rule, "finds"), word, texts) {
                 print_texts(word, texts);
         }
@@ -47,11 +47,13 @@ static void print_policy(json_t *policy)
         size_t i;
         json_t *rule, *parent;
         json_int_t score = json_integer_value(json_object_get(policy, "block_score"));
-        printf("%s: %s\n  file: %s\n", text_of(policy, "name"), text_of(policy, "description"), text_of(policy, "file"));
+        printf("%s: %s\n  file: %s\n", text_of(policy, "name"), text_of(policy, "description"),
+                text_of(policy, "file"));
         json_array_foreach(json_object_get(policy, "extends"), i, parent) {
                 printf("%s%s", i ? ", " : "  extends: ", json_string_value(parent));
         }
-        printf("%s  refuses: %s and above", json_array_size(json_object_get(policy, "extends")) ? "\n" : "", text_of(policy, "block_at"));
+        printf("%s  refuses: %s and above", json_array_size(json_object_get(policy, "extends")) ? "\n" : "",
+                text_of(policy, "block_at"));
         if (score)
                 printf(", or %lld points", (long long)score);
         putchar('\n');
@@ -77,7 +79,8 @@ static void list_policies(const struct policies *policies, bool json)
 
 const struct cli_option cli_policy_options[] = {
         { "json", 'j', NULL, "Of list and show: as JSON.", NULL },
-        { "language", 'l', "TEXT", "Of test: the language of all files; else the name of the folder that each is in.", NULL },
+        { "language", 'l', "TEXT", "Of test: the language of all files; else the name of the folder that each is in.",
+                NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
 

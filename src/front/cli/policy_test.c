@@ -37,7 +37,8 @@ static int read_claim(const struct test *test, char *word, struct claim *ret, st
 {
         char *rules = strchr(word, '['), *end = rules ? strchr(rules, ']') : NULL;
         if (rules && (!end || end[1]))
-                return err_field(err, "", "%s:%u: %s: the rules are to be followed by ] and nothing else", test->file, test->line, word);
+                return err_field(err, "", "%s:%u: %s: the rules are to be followed by ] and nothing else", test->file,
+                        test->line, word);
         if (rules && end)
                 *rules = *end = 0, ret->rules = rules + 1;
         char *level = strchr(word, '@');
@@ -89,8 +90,9 @@ static bool holds(const struct claim *claim, const struct check_result *result)
 
 static void tell_wrong(const struct test *test, const struct claim *claim, const struct check_result *result)
 {
-        printf("%s:%u: %s: %s%s%s%s wanted, %s[", test->file, test->line, test->title, claim->verdict, claim->rules ? "[" : "",
-               claim->rules ? claim->rules : "", claim->rules ? "]" : "", choices_verdict.values[result->verdict].text);
+        printf("%s:%u: %s: %s%s%s%s wanted, %s[", test->file, test->line, test->title, claim->verdict,
+                claim->rules ? "[" : "", claim->rules ? claim->rules : "", claim->rules ? "]" : "",
+                choices_verdict.values[result->verdict].text);
         for (size_t i = 0, told = 0; i < result->findings_n; i++) {
                 const struct check_result before = { .findings = result->findings, .findings_n = i };
                 const char *rule = result->findings[i].rule;
@@ -137,7 +139,8 @@ static int try_line(struct test *test, char *line, const struct bytes *code, str
 {
         const char *verdict = strsep(&line, " ");
         if (strcmp(verdict, "deny") != 0 && strcmp(verdict, "allow") != 0)
-                return err_field(err, "", "%s:%u: \"%.40s\" is no verdict; say --- deny or --- allow, and policies", test->file, test->line, verdict);
+                return err_field(err, "", "%s:%u: \"%.40s\" is no verdict; say --- deny or --- allow, and policies",
+                        test->file, test->line, verdict);
         for (char *word; (word = strsep(&line, " "));) {
                 struct claim claim = { .verdict = verdict };
                 int rc = *word ? read_claim(test, word, &claim, err) : 0;
@@ -180,8 +183,9 @@ static int try_program(struct test *test, char *at, char *end, struct arena *are
                 code = after_line(code);
         test->title = arena_text(arena, "%.*s", (int)strcspn(at + 4, "\n"), at + 4);
         if (code == claims)
-                return err_field(err, "", "%s:%u: no line after the title says what is right; write --- deny or --- allow, and policies", test->file,
-                                 test->line);
+                return err_field(err, "",
+                        "%s:%u: no line after the title says what is right; write --- deny or --- allow, and policies",
+                        test->file, test->line);
         size_t len = (size_t)(end - code);
         len -= len > 1 && end[-1] == '\n' && end[-2] == '\n';
         const struct bytes program = { code, len };
@@ -210,7 +214,8 @@ static int try_programs(struct test *test, const struct bytes *text, struct aren
                 }
                 test->line += lines_between(at, next);
         }
-        return any ? 0 : err_field(err, "", "%s: there is no program in it; each begins with a line === TITLE", test->file);
+        return any ? 0
+                   : err_field(err, "", "%s: there is no program in it; each begins with a line === TITLE", test->file);
 }
 
 /* The name of the folder that a file is in. */
@@ -233,7 +238,9 @@ static int try_file(struct test *test, const char *given, struct arena *arena, s
         if (cli_read_whole(test->file, FILE_MAX, "", arena, &text, err) < 0)
                 return -err->code;
         if (!name[0])
-                return err_field(err, "", "%s: its language is what -l says, or the name of the folder that it is in; give -l LANGUAGE", test->file);
+                return err_field(err, "",
+                        "%s: its language is what -l says, or the name of the folder that it is in; give -l LANGUAGE",
+                        test->file);
         if (lang_find(engine_languages(test->engine), name, &language, err) < 0)
                 return err_wrap(err, "%s: the language is what -l says, or the name of the folder", test->file);
         test->language = language->name;
@@ -264,8 +271,9 @@ int cli_cases(int argc, char **argv, const char *language, const struct settings
                 rc = try_file(&test, language, &arena, &err);
         }
         if (rc == 0 && !test.n)
-                rc = err_field(&err, "", "no line of these files says what %s should say; write --- deny %s or --- allow %s", test.policy, test.policy,
-                               test.policy);
+                rc = err_field(&err, "",
+                        "no line of these files says what %s should say; write --- deny %s or --- allow %s",
+                        test.policy, test.policy, test.policy);
         engine_close(test.engine);
         arena_done(&arena);
         if (rc < 0)

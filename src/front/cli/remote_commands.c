@@ -1,6 +1,6 @@
 /*
- * caisson sandbox, context, mcp and tools.  A program of its own, caisson-remote, carries them out: they speak HTTP, and
- * caisson run starts without the libraries for HTTP.
+ * caisson sandbox, context, mcp and tools.  A program of its own, caisson-remote, carries them out: they speak HTTP,
+ * and caisson run starts without the libraries for HTTP.
  */
 #include "front/cli/cli.h"
 
@@ -28,8 +28,8 @@ static int unknown_part(const char *command, const char *typed)
                         cli_guess(&guess, part->name);
                         len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", len ? ", " : "", part->name);
                 }
-        fprintf(stderr, "caisson: %s: there is no command \"%.40s\"%s; there are %s; see caisson help %s\n", command, typed,
-                cli_guess_text(&guess, "", text, sizeof text), known, command);
+        fprintf(stderr, "caisson: %s: there is no command \"%.40s\"%s; there are %s; see caisson help %s\n", command,
+                typed, cli_guess_text(&guess, "", text, sizeof text), known, command);
         return 64;
 }
 

@@ -152,21 +152,25 @@ static void take_setting(struct cli_settings *settings, bool is_file, const char
  * Twice: first with `settings`, for --config and --set alone, because there is no engine before there are
  * settings; then without, for all the rest.  One table, so that a program given by -c is never taken for one.
  */
-static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_settings *settings, struct csn_error *err)
+static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_settings *settings,
+        struct csn_error *err)
 {
-        struct option longs[128] = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } };
+        struct option longs[128] = { { "config", required_argument, NULL, CONFIG },
+                { "set", required_argument, NULL, CONFIG + 1 } };
         char shorts[32] = ":l:";   /* getopt(3): a missing value is told from an unknown option */
         size_t n = 2;
         for (size_t i = 0; cli_run_options[i].name; i++) {
                 const struct cli_option *option = &cli_run_options[i];
-                longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, PLAIN + (int)i };
+                longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL,
+                        PLAIN + (int)i };
                 if (option->letter)
-                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", option->letter, option->argument ? ":" : "");
+                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", option->letter,
+                                option->argument ? ":" : "");
         }
         for (size_t i = 0; i < cli->fields_n; i++)
                 longs[n++] = (struct option){ cli->fields[i].field->option,
-                                              cli->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
-                                              FIELDS + (int)i };
+                        cli->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
+                        FIELDS + (int)i };
         /* Options may stand on both sides of the file, as people write them; "--" begins the program's own. */
         optind = 0;   /* GNU getopt(3): begin anew */
         opterr = 0;
@@ -203,7 +207,8 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
 /* ---- the program ---- */
 
 /* The language of a file by its name; main.mjs keeps its ending, which means something. */
-static void name_after_file(const struct language *added, struct run_request *request, const char *path, struct arena *arena)
+static void name_after_file(const struct language *added, struct run_request *request, const char *path,
+        struct arena *arena)
 {
         const struct language *language = NULL;
         if (!HAS(request, run_request, language)) {
@@ -239,7 +244,8 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
                 MARK(request, run_request, args);
         }
         if (cli->code)
-                SET(request, run_request, code, ((struct bytes){ arena_text(arena, "%s", cli->code), strlen(cli->code) }));
+                SET(request, run_request, code,
+                        ((struct bytes){ arena_text(arena, "%s", cli->code), strlen(cli->code) }));
         if (path) {
                 if (cli_read_whole(path, MIB, "/code", arena, &request->code, err) < 0)
                         return -err->code;
@@ -282,10 +288,14 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
         struct tools_request given = { 0 };
         struct bytes text;
         if (cli->record_tools) {
-                /* What tools did cannot be done once more for a file that cannot be written.  An older one stays until then. */
+                /*
+                 * What tools did cannot be done once more for a file that cannot be written.  An older one stays until
+                 * then.
+                 */
                 cli->record_fd = open(cli->record_tools, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
                 if (cli->record_fd < 0)
-                        return err_field(err, "--record-tools", "%s: %s; name a file that can be written", cli->record_tools, strerrordesc_np(errno));
+                        return err_field(err, "--record-tools", "%s: %s; name a file that can be written",
+                                cli->record_tools, strerrordesc_np(errno));
                 SET(&request->tools, tools_request, record, true);
                 MARK(request, run_request, tools);
         }
@@ -313,8 +323,10 @@ static void keep_calls(struct run_cli *cli, const struct run_result *result)
                 json_array_append_new(list, model_encode(&object_tool_record, &result->tools.list[i]));
         char *text = model_write(list, JSON_INDENT(1));
         bool kept = false;
-        if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) || io_write_all(cli->record_fd, text, strlen(text)) < 0)
-                fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools, strerrordesc_np(errno));
+        if (!text || (ftruncate(cli->record_fd, 0) < 0 && errno != EINVAL) ||
+                io_write_all(cli->record_fd, text, strlen(text)) < 0)
+                fprintf(stderr, "caisson: %s: %s; the calls of tools are not kept\n", cli->record_tools,
+                        strerrordesc_np(errno));
         else if (HAS(&result->tools, tools_used, list_truncated))
                 fprintf(stderr, "caisson: %s has not all calls of tools, there were too many\n", cli->record_tools);
         else
@@ -352,7 +364,8 @@ static void run_alone(struct run_cli *cli, const struct csn_error *why)
                 fprintf(stderr, "caisson: running alone: %s\n", why->text);
         const struct tools_request *tools = &run_request(cli->run)->tools;
         if (tools->allow_n && !HAS(tools, tools_request, replay))
-                fprintf(stderr, "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/use/tool-sources.md\n");
+                fprintf(stderr,
+                        "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/use/tool-sources.md\n");
         run_start(cli->run, true, &events, cli);
 }
 
@@ -371,7 +384,9 @@ static void tell_missing(struct cli_show *show, const struct run_result *result)
         const uint64_t total[3] = { 0, result->truncated.stdout_total_bytes, result->truncated.stderr_total_bytes };
         for (int stream = 1; stream <= 2; stream++)
                 if (show->streaming && !show->closed[stream] && show->shown[stream] < total[stream]) {
-                        fprintf(stderr, "caisson: %" PRIu64 " bytes of %s are missing here, because they were not read fast enough\n",
+                        fprintf(stderr,
+                                "caisson: %" PRIu64
+                                " bytes of %s are missing here, because they were not read fast enough\n",
                                 total[stream] - show->shown[stream], stream == 1 ? "stdout" : "stderr");
                         show_lost(show);
                 }
@@ -395,7 +410,8 @@ static void on_transport_failed(void *owner, const struct csn_error *error, bool
                 run_refuse(cli->run, error, &events, cli);
 }
 
-static const struct cli_transport_events transport_events = { on_transport_output, on_transport_done, on_transport_failed };
+static const struct cli_transport_events transport_events = { on_transport_output, on_transport_done,
+        on_transport_failed };
 
 /* ---- signals ---- */
 
@@ -428,8 +444,8 @@ static int watch_signals(struct run_cli *cli, struct csn_error *err)
 /* The request, or what is wrong with it. */
 static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
 {
-        if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 || take_request_file(cli, err) < 0 || take_calls(cli, err) < 0 ||
-            show_check(&cli->show, err) < 0)
+        if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 ||
+                take_request_file(cli, err) < 0 || take_calls(cli, err) < 0 || show_check(&cli->show, err) < 0)
                 return -err->code;
         return 0;
 }
@@ -437,7 +453,8 @@ static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error
 static void start(struct run_cli *cli)
 {
         struct csn_error err = { 0 };
-        int rc = transport_open(engine_loop(cli->engine), cli->daemon, cli->settings, &cli->from, cli->run, &transport_events, cli, &cli->transport, &err);
+        int rc = transport_open(engine_loop(cli->engine), cli->daemon, cli->settings, &cli->from, cli->run,
+                &transport_events, cli, &cli->transport, &err);
         if (rc < 0)
                 run_refuse(cli->run, &err, &events, cli);
         else if (!cli->transport)

@@ -27,7 +27,8 @@ struct runs_cli {
 static int take_status(struct runs_cli *cli, const char *value, struct csn_error *err)
 {
         struct run_result result = { 0 };
-        int rc = model_set_text(&object_run_result, model_field(&object_run_result, "status"), &result, value, "--status", &cli->arena, err);
+        int rc = model_set_text(&object_run_result, model_field(&object_run_result, "status"), &result, value,
+                "--status", &cli->arena, err);
         cli->filter.status = result.status;
         return rc;
 }
@@ -66,16 +67,17 @@ static json_t *text_json(const char *text)
 static json_t *run_json(const struct store_run *run)
 {
         json_t *boundary = json_loads(run->boundary, 0, NULL);
-        return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}",
-                         "id", run->id, "status", status_name(run->status),
-                         "exit_code", run->exit_code < 0 ? json_null() : json_integer(run->exit_code),
-                         "tenant", text_json(run->tenant), "key", text_json(run->key), "task_id", text_json(run->task_id),
-                         "user", text_json(run->user), "language", run->language, "profile", text_json(run->profile),
-                         "policy", text_json(run->policy), "code_sha256", run->code_sha256, "verdict", text_json(run->verdict),
-                         "started_at", cli_json_time(run->started_ms), "finished_at", cli_json_time(run->finished_ms),
-                         "wall_ms", (json_int_t)run->wall_ms, "cpu_ms", (json_int_t)run->cpu_ms,
-                         "memory_peak_bytes", (json_int_t)run->memory_peak_bytes, "boundary", boundary ? boundary : json_null(),
-                         "trace_id", text_json(run->trace_id));
+        return json_pack(
+                "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "id",
+                run->id, "status", status_name(run->status), "exit_code",
+                run->exit_code < 0 ? json_null() : json_integer(run->exit_code), "tenant", text_json(run->tenant),
+                "key", text_json(run->key), "task_id", text_json(run->task_id), "user", text_json(run->user),
+                "language", run->language, "profile", text_json(run->profile), "policy", text_json(run->policy),
+                "code_sha256", run->code_sha256, "verdict", text_json(run->verdict), "started_at",
+                cli_json_time(run->started_ms), "finished_at", cli_json_time(run->finished_ms), "wall_ms",
+                (json_int_t)run->wall_ms, "cpu_ms", (json_int_t)run->cpu_ms, "memory_peak_bytes",
+                (json_int_t)run->memory_peak_bytes, "boundary", boundary ? boundary : json_null(), "trace_id",
+                text_json(run->trace_id));
 }
 
 static void add_run(struct buf *buf, const struct store_run *run)
@@ -100,8 +102,8 @@ static void print_runs(const struct store_run *runs, size_t n, bool as_json)
         json_t *json = json_array();
         struct buf buf;
         buf_init(&buf, LIST_MAX);
-        buf_printf(&buf, "%-36s %-16s %-21s %4s %-10s %-12s %8s %8s %10s %s\n", "ID", "STARTED", "STATUS", "EXIT", "LANGUAGE", "TENANT", "TIME", "CPU",
-                   "MEMORY", "TASK");
+        buf_printf(&buf, "%-36s %-16s %-21s %4s %-10s %-12s %8s %8s %10s %s\n", "ID", "STARTED", "STATUS", "EXIT",
+                "LANGUAGE", "TENANT", "TIME", "CPU", "MEMORY", "TASK");
         for (size_t i = 0; i < n; i++)
                 if (as_json)
                         json_array_append_new(json, run_json(&runs[i]));
@@ -129,7 +131,8 @@ static int list_runs(struct runs_cli *cli, int argc, char **argv, struct csn_err
                 return strcmp(err->field, "before") == 0 ? err_wrap(err, "--before") : rc;
         print_runs(runs, n, cli->json);
         if (!cli->json && !n)
-                cli_note("no run is recorded that fits; a daemon that serves HTTP (caisson serve) records what it runs");
+                cli_note(
+                        "no run is recorded that fits; a daemon that serves HTTP (caisson serve) records what it runs");
         return 0;
 }
 
@@ -144,7 +147,8 @@ static int show_run(struct runs_cli *cli, int argc, char **argv, struct csn_erro
         int rc = store_open_default(cli->settings, &cli->store, err);
         rc = rc < 0 ? rc : runs_record(cli->store, argv[2], "", &cli->arena, &record, &len, err);
         if (rc == 0 && !record)
-                return err_field(err, "id", "there is no record of \"%.60s\": it was not kept, or its time is over", argv[2]);
+                return err_field(err, "id", "there is no record of \"%.60s\": it was not kept, or its time is over",
+                        argv[2]);
         if (rc == 0)
                 puts(record);
         return rc;

@@ -1,4 +1,7 @@
-/* What checks found as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), which editors and code hosts show. */
+/*
+ * What checks found as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), which editors and code hosts
+ * show.
+ */
 #include "front/cli/check.h"
 
 #include <caisson/caisson.h>
@@ -42,8 +45,9 @@ static json_int_t rule_index(json_t *run, const char *id, const char *text, cons
         json_array_foreach(rules, i, rule)
                 if (strcmp(json_string_value(json_object_get(rule, "id")), id) == 0)
                         return (json_int_t)i;
-        json_array_append_new(rules, json_pack("{s:s, s:{s:s}, s:{s:s}}", "id", id, "shortDescription", "text", text, "help", "text",
-                                               advice ? advice : text));
+        json_array_append_new(rules,
+                json_pack("{s:s, s:{s:s}, s:{s:s}}", "id", id, "shortDescription", "text", text, "help", "text",
+                        advice ? advice : text));
         return (json_int_t)json_array_size(rules) - 1;
 }
 
@@ -63,46 +67,53 @@ static char *cut(const char *line, uint64_t column, uint64_t end)
         return NULL;
 }
 
-static void add_result(json_t *run, const char *file, const char *rule, json_int_t index, const char *level, const char *message, json_t *region,
-                       const char *line)
+static void add_result(json_t *run, const char *file, const char *rule, json_int_t index, const char *level,
+        const char *message, json_t *region, const char *line)
 {
         char *uri = uri_of(file && strcmp(file, "-") != 0 ? file : "program");
-        json_t *place = json_pack("{s:{s:s}, s:o}", "artifactLocation", "uri", uri, "region", region), *first = json_object_get(region, "startLine");
+        json_t *place = json_pack("{s:{s:s}, s:o}", "artifactLocation", "uri", uri, "region", region),
+               *first = json_object_get(region, "startLine");
         uint64_t column = (uint64_t)json_integer_value(json_object_get(region, "startColumn"));
         uint64_t end = (uint64_t)json_integer_value(json_object_get(region, "endColumn"));
         char *snippet = line && json_equal(first, json_object_get(region, "endLine")) ? cut(line, column, end) : NULL;
         if (snippet || line)
                 json_object_set_new(region, "snippet", json_pack("{s:s}", "text", snippet ? snippet : line));
         if (line)
-                json_object_set_new(place, "contextRegion", json_pack("{s:O, s:{s:s}}", "startLine", first, "snippet", "text", line));
+                json_object_set_new(place, "contextRegion",
+                        json_pack("{s:O, s:{s:s}}", "startLine", first, "snippet", "text", line));
         json_array_append_new(json_object_get(run, "results"),
-                              json_pack("{s:s, s:I, s:s, s:{s:s}, s:[{s:o}]}", "ruleId", rule, "ruleIndex", index, "level", level, "message",
-                                        "text", message, "locations", "physicalLocation", place));
+                json_pack("{s:s, s:I, s:s, s:{s:s}, s:[{s:o}]}", "ruleId", rule, "ruleIndex", index, "level", level,
+                        "message", "text", message, "locations", "physicalLocation", place));
         free(snippet);
         free(uri);
 }
 
 void sarif_add(json_t *sarif, const struct check_result *result)
 {
-        static const char *const levels[] = { [severity_LOW] = "note", [severity_MEDIUM] = "warning", [severity_HIGH] = "error",
-                                              [severity_CRITICAL] = "error" };
+        static const char *const levels[] = { [severity_LOW] = "note",
+                [severity_MEDIUM] = "warning",
+                [severity_HIGH] = "error",
+                [severity_CRITICAL] = "error" };
         json_t *run = run_of(sarif);
         for (size_t i = 0; i < result->findings_n; i++) {
                 const struct finding *finding = &result->findings[i];
-                json_t *region = json_pack("{s:I, s:I}", "startLine", (json_int_t)finding->line, "startColumn", (json_int_t)finding->column);
+                json_t *region = json_pack("{s:I, s:I}", "startLine", (json_int_t)finding->line, "startColumn",
+                        (json_int_t)finding->column);
                 if (HAS(finding, finding, end_line) && HAS(finding, finding, end_column)) {
                         json_object_set_new(region, "endLine", json_integer((json_int_t)finding->end_line));
                         json_object_set_new(region, "endColumn", json_integer((json_int_t)finding->end_column));
                 }
-                add_result(run, result->file, finding->rule, rule_index(run, finding->rule, finding->message, finding->advice),
-                           levels[finding->severity & 3], finding->message, region, finding->text);
+                add_result(run, result->file, finding->rule,
+                        rule_index(run, finding->rule, finding->message, finding->advice),
+                        levels[finding->severity & 3], finding->message, region, finding->text);
         }
         if (HAS(result, check_result, error) && HAS(&result->error, failure, line)) {
                 json_t *region = json_pack("{s:I}", "startLine", (json_int_t)result->error.line);
                 if (result->error.column)
                         json_object_set_new(region, "startColumn", json_integer((json_int_t)result->error.column));
-                add_result(run, result->file, "syntax_error", rule_index(run, "syntax_error", "The program does not parse", NULL), "error",
-                           result->error.message, region, result->error.text);
+                add_result(run, result->file, "syntax_error",
+                        rule_index(run, "syntax_error", "The program does not parse", NULL), "error",
+                        result->error.message, region, result->error.text);
         }
 }
 

@@ -17,7 +17,8 @@
 
 const struct cli_option cli_serve_options[] = {
         { "listen", 0, "ADDRESS", "Where: HOST:PORT, [::1]:PORT or unix:/path. [127.0.0.1:8080]", NULL },
-        { "keys", 0, NULL, "Answer those who have a key only, as it is always where others can reach the address.", NULL },
+        { "keys", 0, NULL, "Answer those who have a key only, as it is always where others can reach the address.",
+                NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -48,7 +49,8 @@ static bool is_local(const char *address)
 
 /* ---- the daemon ---- */
 
-static pid_t start_daemon(const struct cli_settings *from, const struct serve_cli *cli, bool keyless, struct arena *arena, struct csn_error *err)
+static pid_t start_daemon(const struct cli_settings *from, const struct serve_cli *cli, bool keyless,
+        struct arena *arena, struct csn_error *err)
 {
         const char *argv[2 * ARRAY_LEN(from->flags) + 10] = { "caissond" };
         size_t n = 1;
@@ -114,8 +116,12 @@ bool cli_is_answered(const char *address)
 static int check_free(const char *address, struct csn_error *err)
 {
         auto_fd fd = connect_to(address);
-        return fd < 0 ? 0 : err_set(err, CSN_E_SYSTEM, 0, "%s is in use: a daemon, or another program, listens there already; end it, or give another "
-                                                          "address, such as --listen 127.0.0.1:8081", address);
+        return fd < 0
+                ? 0
+                : err_set(err, CSN_E_SYSTEM, 0,
+                          "%s is in use: a daemon, or another program, listens there already; end it, or give another "
+                          "address, such as --listen 127.0.0.1:8081",
+                          address);
 }
 
 /* Until it answers, or has ended. */
@@ -138,13 +144,15 @@ static bool wait_ready(pid_t pid, const char *address)
 static void greet(const char *address, bool keyless, const char *sock)
 {
         bool local = strncmp(address, "unix:", 5) == 0;
-        const char *curl = local ? "curl -s --unix-socket " : "curl -s ", *where = local ? address + 5 : "", *url = local ? "http://localhost" : "http://";
-        printf("Caisson listens at %s%s; %s.\n\n", local ? "" : url, address, keyless ? "this host needs no key" : "a key is needed: caisson keys create");
+        const char *curl = local ? "curl -s --unix-socket " : "curl -s ", *where = local ? address + 5 : "",
+                   *url = local ? "http://localhost" : "http://";
+        printf("Caisson listens at %s%s; %s.\n\n", local ? "" : url, address,
+                keyless ? "this host needs no key" : "a key is needed: caisson keys create");
         printf("  docs   %s%s/docs\n", url, local ? "" : address);
-        printf("  try    %s%s%s%s%s/v1/runs%s -d '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n", curl, where, local ? " " : "", url,
-               local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
-        printf("  watch  %s%s%scaisson top\n  end    Ctrl-C\n", sock && sock[0] ? "CAISSON_ENGINE_SOCKET=" : "", sock && sock[0] ? sock : "",
-               sock && sock[0] ? " " : "");
+        printf("  try    %s%s%s%s%s/v1/runs%s -d '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n", curl,
+                where, local ? " " : "", url, local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
+        printf("  watch  %s%s%scaisson top\n  end    Ctrl-C\n", sock && sock[0] ? "CAISSON_ENGINE_SOCKET=" : "",
+                sock && sock[0] ? sock : "", sock && sock[0] ? " " : "");
         fflush(stdout);
 }
 
@@ -157,7 +165,8 @@ static void warn_unready(const char *address)
         size_t len = 0;
         ssize_t n = 0;
         auto_fd fd = connect_to(address);
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 || io_write_all(fd, request, strlen(request)) < 0)
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
+                io_write_all(fd, request, strlen(request)) < 0)
                 return;
         while (len + 1 < sizeof text && (n = read(fd, text + len, sizeof text - 1 - len)) > 0)
                 len += (size_t)n;
@@ -167,7 +176,8 @@ static void warn_unready(const char *address)
                 return;
         json_t *problem = json_loads(body + 4, 0, NULL);
         const char *detail = json_string_value(json_object_get(problem, "detail"));
-        fprintf(stderr, "caisson: warning: no program can be run here now: %s (see caisson doctor)\n", detail ? detail : "GET /readyz is answered with 503");
+        fprintf(stderr, "caisson: warning: no program can be run here now: %s (see caisson doctor)\n",
+                detail ? detail : "GET /readyz is answered with 503");
         json_decref(problem);
 }
 
@@ -183,7 +193,10 @@ static bool has_terminal(void)
         return fd >= 0;
 }
 
-/* The daemon gets each signal: SIGHUP reads the settings again, but a SIGHUP because the terminal was closed ends the daemon. */
+/*
+ * The daemon gets each signal: SIGHUP reads the settings again, but a SIGHUP because the terminal was closed ends the
+ * daemon.
+ */
 static void pass_on(int number)
 {
         int saved = errno;

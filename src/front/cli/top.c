@@ -21,7 +21,8 @@ static const char *text_of(json_t *object, const char *name)
         return text ? text : "";
 }
 
-static void add_number(struct buf *buf, int width, json_t *object, const char *name, void (*print)(uint64_t number, char *text, size_t size))
+static void add_number(struct buf *buf, int width, json_t *object, const char *name,
+        void (*print)(uint64_t number, char *text, size_t size))
 {
         json_t *number = json_object_get(object, name);
         char text[40] = "-";
@@ -50,8 +51,8 @@ static void add_runs(struct buf *buf, json_t *status, int id_width)
 {
         size_t i;
         json_t *run;
-        buf_printf(buf, "%-*s %-9s %-10s %-11s %-8s %7s %7s %9s\n", id_width, "ID", "OWNER", "LANGUAGE", "PROFILE", "STATE", "AGE", "CPU",
-                   "MEMORY");
+        buf_printf(buf, "%-*s %-9s %-10s %-11s %-8s %7s %7s %9s\n", id_width, "ID", "OWNER", "LANGUAGE", "PROFILE",
+                "STATE", "AGE", "CPU", "MEMORY");
         json_array_foreach(json_object_get(status, "runs"), i, run) {
                 char id[WHOLE_ID + 1];
                 snprintf(id, sizeof id, "%.*s", id_width, text_of(run, "id"));
@@ -104,11 +105,15 @@ static void add_totals(struct buf *buf, json_t *status)
         if (most)
                 snprintf(max, sizeof max, " of %" JSON_INTEGER_FORMAT, most);
         buf_printf(buf, "caissond: process %" JSON_INTEGER_FORMAT ", up %s, connections: %" JSON_INTEGER_FORMAT "\n",
-                   json_integer_value(json_object_get(daemon, "pid")), uptime, json_integer_value(json_object_get(daemon, "connections")));
+                json_integer_value(json_object_get(daemon, "pid")), uptime,
+                json_integer_value(json_object_get(daemon, "connections")));
         buf_printf(buf, "runs: %" JSON_INTEGER_FORMAT "%s running, %" JSON_INTEGER_FORMAT " waiting\n",
-                   json_integer_value(json_object_get(queue, "running")), max, json_integer_value(json_object_get(queue, "waiting")));
-        buf_printf(buf, "pools: %zu, %" JSON_INTEGER_FORMAT " ready, %" JSON_INTEGER_FORMAT " hits, %" JSON_INTEGER_FORMAT " misses\n\n",
-                   json_array_size(pools), sum_of(pools, "ready"), sum_of(pools, "hits"), sum_of(pools, "misses"));
+                json_integer_value(json_object_get(queue, "running")), max,
+                json_integer_value(json_object_get(queue, "waiting")));
+        buf_printf(buf,
+                "pools: %zu, %" JSON_INTEGER_FORMAT " ready, %" JSON_INTEGER_FORMAT " hits, %" JSON_INTEGER_FORMAT
+                " misses\n\n",
+                json_array_size(pools), sum_of(pools, "ready"), sum_of(pools, "hits"), sum_of(pools, "misses"));
 }
 
 static void add_top(struct buf *buf, json_t *status)
@@ -124,7 +129,10 @@ static void add_ps(struct buf *buf, json_t *status)
 
 /* ---- once ---- */
 
-/* What a run uses is told as it was seen after the question before (status.c), which may be long ago.  So there are two. */
+/*
+ * What a run uses is told as it was seen after the question before (status.c), which may be long ago.  So there are
+ * two.
+ */
 static int ask_twice(struct daemon_query *daemon_query)
 {
         daemon_query_ask(daemon_query, FRAME_ASK, NULL, 0);
@@ -141,13 +149,15 @@ static void note_none(json_t *status, const char *part)
         if (json_array_size(json_object_get(status, pools ? "pools" : "runs")))
                 return;
         if (pools)
-                cli_note("nothing waits ready: interpreters are kept when a language and a profile were first used (engine.pool_min, engine.pool_max)");
+                cli_note(
+                        "nothing waits ready: interpreters are kept when a language and a profile were first used (engine.pool_min, engine.pool_max)");
         else
                 cli_note("no run goes on or waits now; caisson runs lists those that are over");
 }
 
 /* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
-static int show_once(const struct settings *settings, bool json, const char *part, void (*add)(struct buf *buf, json_t *status))
+static int show_once(const struct settings *settings, bool json, const char *part,
+        void (*add)(struct buf *buf, json_t *status))
 {
         struct daemon_query daemon_query;
         struct buf buf;
@@ -240,13 +250,15 @@ static void on_signal(struct watch *watch, uint32_t what)
 
 static int watch_terminal(struct screen *screen, struct csn_error *err)
 {
-        screen->signals = (struct watch){ .fd = io_signals(io_ends, IO_ENDS, err), .ready = on_signal, .owner = screen };
+        screen->signals =
+                (struct watch){ .fd = io_signals(io_ends, IO_ENDS, err), .ready = on_signal, .owner = screen };
         screen->keys = (struct watch){ .fd = STDIN_FILENO, .ready = on_key, .owner = screen };
         if (screen->signals.fd < 0)
                 return -err->code;
         if (loop_watch(screen->daemon_query.loop, &screen->signals, screen->signals.fd, EPOLLIN, err) < 0)
                 return -err->code;
-        return isatty(STDIN_FILENO) ? loop_watch(screen->daemon_query.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err) : 0;
+        return isatty(STDIN_FILENO) ? loop_watch(screen->daemon_query.loop, &screen->keys, STDIN_FILENO, EPOLLIN, err)
+                                    : 0;
 }
 
 static void show_again(struct screen *screen)
@@ -276,7 +288,9 @@ static void show_again(struct screen *screen)
 
 static int show_live(const struct settings *settings)
 {
-        struct screen screen = { .keys = { .fd = -1 }, .signals = { .fd = -1 }, .refresh = { .fired = on_refresh, .owner = &screen } };
+        struct screen screen = {
+                .keys = { .fd = -1 }, .signals = { .fd = -1 }, .refresh = { .fired = on_refresh, .owner = &screen }
+        };
         struct daemon_query *daemon_query = &screen.daemon_query;
         if (daemon_query_open(daemon_query, settings) == 0 && watch_terminal(&screen, &daemon_query->err) == 0)
                 show_again(&screen);

@@ -27,8 +27,8 @@ struct cli_transport {
 /* Settings that say how to reach a daemon, and not what an engine does. */
 static bool is_harmless(const struct setting *setting)
 {
-        static const char *const keys[] = { "engine.socket", "engine.socket_mode", "engine.socket_group", "engine.socket_uids",
-                                            "engine.shutdown_ms", "engine.log_level" };
+        static const char *const keys[] = { "engine.socket", "engine.socket_mode", "engine.socket_group",
+                "engine.socket_uids", "engine.shutdown_ms", "engine.log_level" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;
@@ -83,8 +83,8 @@ static bool is_all_text(const struct run_request *request)
 }
 
 /* Why this is nothing for the daemon; NULL: it is. */
-static const char *obstacle(const struct settings *settings, const struct cli_settings *from, const struct run_request *request,
-                            struct arena *arena)
+static const char *obstacle(const struct settings *settings, const struct cli_settings *from,
+        const struct run_request *request, struct arena *arena)
 {
         const struct setting *own = own_setting(settings, from);
         if (own)
@@ -193,7 +193,8 @@ static void on_failed(void *owner, const struct csn_error *error, bool refused)
 {
         struct cli_transport *transport = owner;
         if (!transport->over)
-                transport->events->failed(transport->owner, error, refused && !transport->always && !transport->cancelled);
+                transport->events->failed(transport->owner, error,
+                        refused && !transport->always && !transport->cancelled);
         transport->over = true;
 }
 
@@ -222,7 +223,9 @@ enum transport_use { TRANSPORT_AUTO, TRANSPORT_NEVER, TRANSPORT_ALWAYS };
 
 static int parse_word(const char *word, enum transport_use *ret, struct csn_error *err)
 {
-        static const char *const words[] = { [TRANSPORT_AUTO] = "auto", [TRANSPORT_NEVER] = "never", [TRANSPORT_ALWAYS] = "always" };
+        static const char *const words[] = {
+                [TRANSPORT_AUTO] = "auto", [TRANSPORT_NEVER] = "never", [TRANSPORT_ALWAYS] = "always"
+        };
         const char *variable = getenv("CAISSON_DAEMON");
         const char *from = word ? "--daemon" : "CAISSON_DAEMON";
         word = word ? word : variable && variable[0] ? variable : "auto";
@@ -234,16 +237,17 @@ static int parse_word(const char *word, enum transport_use *ret, struct csn_erro
         return err_field(err, from, "%s is \"%.40s\"; it has to be auto, never or always", from, word);
 }
 
-static int connect_and_send(struct loop *loop, const struct settings *settings, const struct run_request *request, struct cli_transport *transport,
-                            struct csn_error *err)
+static int connect_and_send(struct loop *loop, const struct settings *settings, const struct run_request *request,
+        struct cli_transport *transport, struct csn_error *err)
 {
         if (client_open(loop, settings, &events_of_client, transport, &transport->client, err) < 0)
                 return -err->code;
         return send_request(transport, request, err);
 }
 
-int transport_open(struct loop *loop, const char *word, const struct settings *settings, const struct cli_settings *from, struct run *run,
-              const struct cli_transport_events *events, void *owner, struct cli_transport **ret, struct csn_error *err)
+int transport_open(struct loop *loop, const char *word, const struct settings *settings,
+        const struct cli_settings *from, struct run *run, const struct cli_transport_events *events, void *owner,
+        struct cli_transport **ret, struct csn_error *err)
 {
         enum transport_use use = TRANSPORT_AUTO;
         if (parse_word(word, &use, err) < 0)
@@ -271,8 +275,8 @@ const char *transport_path(const struct cli_transport *transport)
         return client_path(transport->client);
 }
 
-int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from, struct daemon_query *ret, bool *ret_there,
-                    bool *ret_always, struct csn_error *err)
+int transport_for_checks(const char *word, const struct settings *settings, const struct cli_settings *from,
+        struct daemon_query *ret, bool *ret_there, bool *ret_always, struct csn_error *err)
 {
         enum transport_use use = TRANSPORT_AUTO;
         *ret_there = false;
@@ -281,7 +285,8 @@ int transport_for_checks(const char *word, const struct settings *settings, cons
         *ret_always = use == TRANSPORT_ALWAYS;
         const struct setting *own = own_setting(settings, from);
         if (own && use == TRANSPORT_ALWAYS)
-                return err_field(err, "--daemon", "the daemon cannot check this: %s is set for this command (%s)", own->key, own->source);
+                return err_field(err, "--daemon", "the daemon cannot check this: %s is set for this command (%s)",
+                        own->key, own->source);
         if (own || use == TRANSPORT_NEVER)
                 return 0;
         *ret_there = daemon_query_open(ret, settings) == 0;

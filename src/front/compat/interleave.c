@@ -9,7 +9,9 @@ void interleave_init(struct interleave *lines, size_t max)
                 buf_init(&lines->rests[i], max);
 }
 
-/* A chunk that would go past the ceiling is added as far as there is room, so that a cut text still has its beginning. */
+/*
+ * A chunk that would go past the ceiling is added as far as there is room, so that a cut text still has its beginning.
+ */
 static void add(struct buf *buf, const char *bytes, size_t len)
 {
         size_t room = buf->max - buf->len;

@@ -1,9 +1,9 @@
 /*
- * The words of Judge0 (judge0/judge0, CE 1.13): submissions, one or many, waited for or asked for by their token, and what its
- * clients look at before: languages, statuses, configuration.
+ * The words of Judge0 (judge0/judge0, CE 1.13): submissions, one or many, waited for or asked for by their token, and
+ * what its clients look at before: languages, statuses, configuration.
  *
- * A token is the id of a run that is kept as those of respond-async are.  What our record has no place for, such as the output that
- * was expected, goes with it as one of its labels; so a submission outlives the daemon as its record does.
+ * A token is the id of a run that is kept as those of respond-async are.  What our record has no place for, such as the
+ * output that was expected, goes with it as one of its labels; so a submission outlives the daemon as its record does.
  */
 #include "net/http_headers.h"
 #include "front/compat/compat.h"
@@ -28,8 +28,10 @@ static int language_at(const struct http_request *request, double id)
         const struct language *language;
         for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
                 if (judge0_languages_table[i].id == id)
-                        return lang_find(engine_languages(service_of(request)->engine), judge0_languages_table[i].name, &language,
-                                         NULL) == 0 ? (int)i : -1;
+                        return lang_find(engine_languages(service_of(request)->engine), judge0_languages_table[i].name,
+                                       &language, NULL) == 0
+                                ? (int)i
+                                : -1;
         return -1;
 }
 
@@ -38,13 +40,16 @@ static void judge0_languages(struct http_request *request)
         json_t *list = json_array();
         for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
                 if (language_at(request, judge0_languages_table[i].id) >= 0)
-                        json_array_append_new(list, json_pack("{s:i, s:s}", "id", judge0_languages_table[i].id, "name", judge0_languages_table[i].title));
+                        json_array_append_new(list,
+                                json_pack("{s:i, s:s}", "id", judge0_languages_table[i].id, "name",
+                                        judge0_languages_table[i].title));
         http_json(request, MHD_HTTP_OK, list);
 }
 
 static void answer_nothing_there(struct http_request *request)
 {
-        http_json(request, MHD_HTTP_NOT_FOUND, json_pack("{s:i, s:s}", "status", MHD_HTTP_NOT_FOUND, "error", "Not Found"));
+        http_json(request, MHD_HTTP_NOT_FOUND,
+                json_pack("{s:i, s:s}", "status", MHD_HTTP_NOT_FOUND, "error", "Not Found"));
 }
 
 static void judge0_language(struct http_request *request)
@@ -54,7 +59,9 @@ static void judge0_language(struct http_request *request)
         if (at < 0)
                 answer_nothing_there(request);
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:i, s:s, s:b}", "id", judge0_languages_table[at].id, "name", judge0_languages_table[at].title, "is_archived", 0));
+                http_json(request, MHD_HTTP_OK,
+                        json_pack("{s:i, s:s, s:b}", "id", judge0_languages_table[at].id, "name",
+                                judge0_languages_table[at].title, "is_archived", 0));
 }
 
 /* ---- statuses ---- */
@@ -86,7 +93,8 @@ static void limits_of(const struct http_request *request, struct limit limits[st
                 [CPU_TIME] = { "cpu_time_limit", 0, (double)most->cpu_ms / 1000, 5, false },
                 [CPU_EXTRA] = { "cpu_extra_time", 0, 5, 1, false },
                 [WALL_TIME] = { "wall_time_limit", 1, (double)most->wall_ms / 1000, 10, false },
-                [MEMORY] = { "memory_limit", 2048, floor((double)most->memory_bytes / KB), floor((double)usual->memory_bytes / KB), true },
+                [MEMORY] = { "memory_limit", 2048, floor((double)most->memory_bytes / KB),
+                        floor((double)usual->memory_bytes / KB), true },
                 [STACK] = { "stack_limit", 0, 128000, 64000, true },
                 [PROCESSES] = { "max_processes_and_or_threads", 1, (double)most->pids, (double)usual->pids, true },
                 [FILE_SIZE] = { "max_file_size", 0, floor((double)most->output_bytes / KB), 1024, true },
@@ -106,17 +114,27 @@ static json_t *number_json(const struct limit *limit, double number)
 static void judge0_config(struct http_request *request)
 {
         static const char *const no[] = {
-                "maintenance_mode", "enable_compiler_options", "enable_submission_delete", "enable_callbacks", "enable_additional_files",
-                "enable_per_process_and_thread_time_limit", "allow_enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit",
-                "allow_enable_per_process_and_thread_memory_limit", "redirect_stderr_to_stdout", "use_docs_as_homepage", "allow_enable_network",
+                "maintenance_mode",
+                "enable_compiler_options",
+                "enable_submission_delete",
+                "enable_callbacks",
+                "enable_additional_files",
+                "enable_per_process_and_thread_time_limit",
+                "allow_enable_per_process_and_thread_time_limit",
+                "enable_per_process_and_thread_memory_limit",
+                "allow_enable_per_process_and_thread_memory_limit",
+                "redirect_stderr_to_stdout",
+                "use_docs_as_homepage",
+                "allow_enable_network",
                 "enable_network",
         };
         const struct engine_settings *engine = &service_of(request)->settings->engine;
         struct limit limits[LIMITS];
-        json_t *json = json_pack("{s:b, s:b, s:b, s:b, s:[], s:i, s:i, s:i, s:i, s:i, s:I}", "enable_wait_result", 1, "enable_command_line_arguments", 1,
-                                 "enable_batched_submissions", 1, "disable_implicit_base64_encoding", 1, "allowed_languages_for_compile_options",
-                                 "max_submission_batch_size", BATCH_MAX, "callbacks_max_tries", 0, "callbacks_timeout", 0, "max_extract_size", 0,
-                                 "submission_cache_duration", 0, "max_queue_size", (json_int_t)engine->queue_max);
+        json_t *json = json_pack("{s:b, s:b, s:b, s:b, s:[], s:i, s:i, s:i, s:i, s:i, s:I}", "enable_wait_result", 1,
+                "enable_command_line_arguments", 1, "enable_batched_submissions", 1, "disable_implicit_base64_encoding",
+                1, "allowed_languages_for_compile_options", "max_submission_batch_size", BATCH_MAX,
+                "callbacks_max_tries", 0, "callbacks_timeout", 0, "max_extract_size", 0, "submission_cache_duration", 0,
+                "max_queue_size", (json_int_t)engine->queue_max);
         limits_of(request, limits);
         for (size_t i = 0; i < LIMITS; i++) {
                 char name[60];
@@ -178,7 +196,8 @@ static void check_text(json_t *flaws, const json_t *asked, const char *name)
 static bool is_on(const json_t *json)
 {
         const char *text = json_string_value(json);
-        return json_is_true(json) || (json_is_integer(json) && json_integer_value(json)) || (text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0));
+        return json_is_true(json) || (json_is_integer(json) && json_integer_value(json)) ||
+                (text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0));
 }
 
 /* What the service may be told to do, and ours is told not to; the words are those that it has for that. */
@@ -263,10 +282,11 @@ static json_t *our_limits(const struct http_request *request, const json_t *aske
         for (size_t i = 0; i < LIMITS; i++)
                 n[i] = limit_asked(&limits[i], asked);
         double cpu = n[CPU_TIME] > 0 ? n[CPU_TIME] + n[CPU_EXTRA] : 0;
-        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", compat_scaled(cpu, 1000, 0, most->cpu_ms), "wall_ms",
-                         compat_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes", compat_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes),
-                         "pids", compat_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes", compat_scaled(n[FILE_SIZE], KB, 0, most->output_bytes),
-                         "output_action", "kill");
+        return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", compat_scaled(cpu, 1000, 0, most->cpu_ms),
+                "wall_ms", compat_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes",
+                compat_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes), "pids",
+                compat_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes",
+                compat_scaled(n[FILE_SIZE], KB, 0, most->output_bytes), "output_action", "kill");
 }
 
 static json_t *as_base64(const json_t *text, bool base64)
@@ -295,7 +315,8 @@ static json_t *label_of(const struct http_request *request, const json_t *asked,
         compat_number(json_object_get(asked, "language_id"), &id);
         json_object_set_new(about, "language_id", json_integer((json_int_t)id));
         json_object_set_new(about, "created_at", json_string(created));
-        json_object_set_new(about, "command_line_arguments", is_given(arguments) ? json_deep_copy(arguments) : json_null());
+        json_object_set_new(about, "command_line_arguments",
+                is_given(arguments) ? json_deep_copy(arguments) : json_null());
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 json_object_set_new(about, texts[i], as_base64(json_object_get(asked, texts[i]), base64));
         for (size_t i = 0; i < LIMITS; i++)
@@ -312,11 +333,13 @@ static json_t *ours_of(const struct http_request *request, const json_t *asked, 
         double id;
         const json_t *arguments = json_object_get(asked, "command_line_arguments");
         compat_number(json_object_get(asked, "language_id"), &id);
-        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language", judge0_languages_table[language_at(request, id)].name, "code_base64",
-                         as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
-                         is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64) : json_string(""), "args",
-                         arguments_of(arguments), "limits", our_limits(request, asked), "labels", JUDGE0_LABEL,
-                         label_of(request, asked, base64));
+        return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language",
+                judge0_languages_table[language_at(request, id)].name, "code_base64",
+                as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
+                is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64)
+                                                          : json_string(""),
+                "args", arguments_of(arguments), "limits", our_limits(request, asked), "labels", JUDGE0_LABEL,
+                label_of(request, asked, base64));
 }
 
 /* NULL: *ret_flaws says why, and is the caller's. */
@@ -324,13 +347,19 @@ static struct run *run_of(struct http_request *request, const json_t *asked, boo
 {
         struct csn_error err;
         struct bytes bytes;
-        json_t *flaws = flaws_of(request, asked), *expected = as_base64(json_object_get(asked, "expected_output"), base64);
+        json_t *flaws = flaws_of(request, asked),
+               *expected = as_base64(json_object_get(asked, "expected_output"), base64);
         struct run *run = NULL;
-        if (json_is_string(expected) && !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
+        if (json_is_string(expected) &&
+                !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
                 add_flaw(flaws, "expected_output", "is not base64");
         json_decref(expected);
         if (!json_object_size(flaws) && !(run = compat_judged_run(request, ours_of(request, asked, base64), &err)))
-                add_flaw(flaws, strncmp(err.field, "/code", 5) == 0 ? "source_code" : strncmp(err.field, "/stdin", 6) == 0 ? "stdin" : "base", "%s", err.text);
+                add_flaw(flaws,
+                        strncmp(err.field, "/code", 5) == 0            ? "source_code"
+                                : strncmp(err.field, "/stdin", 6) == 0 ? "stdin"
+                                                                       : "base",
+                        "%s", err.text);
         if (run)
                 json_decref(flaws);
         else
@@ -350,7 +379,8 @@ static bool take_form(struct http_request *request, struct judge0_form *ret)
 {
         const char *base64 = http_query(request, "base64_encoded");
         struct buf wrong;
-        *ret = (struct judge0_form){ .base64 = base64 && strcmp(base64, "true") == 0, .fields = http_query(request, "fields") };
+        *ret = (struct judge0_form){ .base64 = base64 && strcmp(base64, "true") == 0,
+                .fields = http_query(request, "fields") };
         if (ret->fields && !ret->fields[0])
                 ret->fields = NULL;
         buf_init(&wrong, 4 * KIB);
@@ -361,7 +391,8 @@ static bool take_form(struct http_request *request, struct judge0_form *ret)
         }
         bool good = !wrong.len;
         if (!good)
-                answer_error(request, MHD_HTTP_BAD_REQUEST, arena_text(&request->arena, "invalid fields: [%s]", wrong.bytes));
+                answer_error(request, MHD_HTTP_BAD_REQUEST,
+                        arena_text(&request->arena, "invalid fields: [%s]", wrong.bytes));
         buf_done(&wrong);
         return good;
 }
@@ -439,7 +470,8 @@ static void judge0_submission(struct http_request *request)
 static bool check_batch(struct http_request *request, size_t n)
 {
         if (n > BATCH_MAX)
-                answer_error(request, MHD_HTTP_BAD_REQUEST, "number of submissions in a batch should be less than or equal to 20");
+                answer_error(request, MHD_HTTP_BAD_REQUEST,
+                        "number of submissions in a batch should be less than or equal to 20");
         else if (n == 0)
                 answer_error(request, MHD_HTTP_BAD_REQUEST, "there should be at least one submission in a batch");
         return n && n <= BATCH_MAX;
@@ -500,8 +532,9 @@ static void judge0_batch(struct http_request *request)
         if (err.code)
                 http_fail(request, &err);
         else if (form.broken)
-                answer_error(request, MHD_HTTP_BAD_REQUEST, "some attributes for one or more submissions cannot be converted to UTF-8, use base64_encoded=true "
-                                                            "query parameter");
+                answer_error(request, MHD_HTTP_BAD_REQUEST,
+                        "some attributes for one or more submissions cannot be converted to UTF-8, use base64_encoded=true "
+                        "query parameter");
         else
                 http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "submissions", list));
         json_decref(list);

@@ -38,9 +38,10 @@ json_t *judge0_status(int id);
  * The answer for a run with these labels.  result is NULL while the run goes on.  The caller's reference; NULL: the run
  * is no submission.
  */
-json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels, size_t labels_n,
-                             const struct run_result *result);
+json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels,
+        size_t labels_n, const struct run_result *result);
 /* *ret is NULL if the tenant has no such submission.  Errors: those of service_find_run(), CSN_E_PROTOCOL. */
-int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret, struct csn_error *err);
+int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret,
+        struct csn_error *err);
 
 #endif

@@ -24,14 +24,38 @@ const struct judge0_language judge0_languages_table[JUDGE0_LANGUAGES] = {
 
 /* ---- statuses ---- */
 
-enum { IN_QUEUE = 1, PROCESSING, ACCEPTED, WRONG_ANSWER, TIME_LIMIT, COMPILATION_ERROR, SIGSEGV_ID, SIGXFSZ_ID, SIGFPE_ID, SIGABRT_ID, NZEC, OTHER, INTERNAL,
-       EXEC_FORMAT };
+enum {
+        IN_QUEUE = 1,
+        PROCESSING,
+        ACCEPTED,
+        WRONG_ANSWER,
+        TIME_LIMIT,
+        COMPILATION_ERROR,
+        SIGSEGV_ID,
+        SIGXFSZ_ID,
+        SIGFPE_ID,
+        SIGABRT_ID,
+        NZEC,
+        OTHER,
+        INTERNAL,
+        EXEC_FORMAT
+};
 
 static const char *const statuses[] = {
-        [IN_QUEUE] = "In Queue", [PROCESSING] = "Processing", [ACCEPTED] = "Accepted", [WRONG_ANSWER] = "Wrong Answer", [TIME_LIMIT] = "Time Limit Exceeded",
-        [COMPILATION_ERROR] = "Compilation Error", [SIGSEGV_ID] = "Runtime Error (SIGSEGV)", [SIGXFSZ_ID] = "Runtime Error (SIGXFSZ)",
-        [SIGFPE_ID] = "Runtime Error (SIGFPE)", [SIGABRT_ID] = "Runtime Error (SIGABRT)", [NZEC] = "Runtime Error (NZEC)", [OTHER] = "Runtime Error (Other)",
-        [INTERNAL] = "Internal Error", [EXEC_FORMAT] = "Exec Format Error",
+        [IN_QUEUE] = "In Queue",
+        [PROCESSING] = "Processing",
+        [ACCEPTED] = "Accepted",
+        [WRONG_ANSWER] = "Wrong Answer",
+        [TIME_LIMIT] = "Time Limit Exceeded",
+        [COMPILATION_ERROR] = "Compilation Error",
+        [SIGSEGV_ID] = "Runtime Error (SIGSEGV)",
+        [SIGXFSZ_ID] = "Runtime Error (SIGXFSZ)",
+        [SIGFPE_ID] = "Runtime Error (SIGFPE)",
+        [SIGABRT_ID] = "Runtime Error (SIGABRT)",
+        [NZEC] = "Runtime Error (NZEC)",
+        [OTHER] = "Runtime Error (Other)",
+        [INTERNAL] = "Internal Error",
+        [EXEC_FORMAT] = "Exec Format Error",
 };
 
 json_t *judge0_status(int id)
@@ -44,11 +68,41 @@ json_t *judge0_status(int id)
 #define USUAL "token,time,memory,stdout,stderr,compile_output,message,status"
 
 static const char *const known[] = {
-        "token", "source_code", "language_id", "stdin", "expected_output", "stdout", "status_id", "created_at", "finished_at", "time", "memory", "stderr",
-        "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit", "stack_limit", "max_processes_and_or_threads",
-        "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit", "max_file_size", "compile_output", "exit_code", "exit_signal",
-        "message", "wall_time", "compiler_options", "command_line_arguments", "redirect_stderr_to_stdout", "callback_url", "additional_files", "enable_network",
-        "status", "language",
+        "token",
+        "source_code",
+        "language_id",
+        "stdin",
+        "expected_output",
+        "stdout",
+        "status_id",
+        "created_at",
+        "finished_at",
+        "time",
+        "memory",
+        "stderr",
+        "number_of_runs",
+        "cpu_time_limit",
+        "cpu_extra_time",
+        "wall_time_limit",
+        "memory_limit",
+        "stack_limit",
+        "max_processes_and_or_threads",
+        "enable_per_process_and_thread_time_limit",
+        "enable_per_process_and_thread_memory_limit",
+        "max_file_size",
+        "compile_output",
+        "exit_code",
+        "exit_signal",
+        "message",
+        "wall_time",
+        "compiler_options",
+        "command_line_arguments",
+        "redirect_stderr_to_stdout",
+        "callback_url",
+        "additional_files",
+        "enable_network",
+        "status",
+        "language",
 };
 
 bool judge0_has_field(const char *name)
@@ -103,7 +157,8 @@ static const struct bytes *decoded(const json_t *about, const char *name, struct
 {
         const json_t *text = json_object_get(about, name);
         struct bytes *bytes = arena_alloc(arena, sizeof *bytes);
-        bool good = json_is_string(text) && model_unbase64(arena, json_string_value(text), json_string_length(text), bytes);
+        bool good =
+                json_is_string(text) && model_unbase64(arena, json_string_value(text), json_string_length(text), bytes);
         return good ? bytes : NULL;
 }
 
@@ -124,13 +179,15 @@ static int signal_id(int number)
 }
 
 /* TypeScript is what has a compiler here and there; output that is too long is there a file that is. */
-static int judge(const struct run_result *result, const json_t *about, struct compat_ending *ending, struct arena *arena)
+static int judge(const struct run_result *result, const json_t *about, struct compat_ending *ending,
+        struct arena *arena)
 {
         double cpu_s = json_number_value(json_object_get(about, "cpu_time_limit"));
         const struct bytes *expected = decoded(about, "expected_output", arena);
         if (ending->status && strcmp(ending->status, "XX") == 0)
                 return INTERNAL;
-        if (result->status == status_SYNTAX_ERROR && result->language && strcmp(result->language, lang_typescript.name) == 0)
+        if (result->status == status_SYNTAX_ERROR && result->language &&
+                strcmp(result->language, lang_typescript.name) == 0)
                 return COMPILATION_ERROR;
         if (ending->status && strcmp(ending->status, "TO") == 0)
                 return TIME_LIMIT;
@@ -139,7 +196,9 @@ static int judge(const struct run_result *result, const json_t *about, struct co
                 return TIME_LIMIT;
         }
         if (result->status == status_OUTPUT_LIMIT)
-                *ending = (struct compat_ending){ .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ };
+                *ending = (struct compat_ending){
+                        .status = "SG", .message = "Caught fatal signal 25", .code = -1, .signal = SIGXFSZ
+                };
         if (ending->signal)
                 return signal_id(ending->signal);
         if (ending->code)
@@ -157,14 +216,18 @@ static json_t *text_or_null(const char *text)
         return text ? json_string(text) : json_null();
 }
 
-static void put_ending(struct judge0_form *form, json_t *answer, const struct run_result *result, const json_t *about, struct arena *arena)
+static void put_ending(struct judge0_form *form, json_t *answer, const struct run_result *result, const json_t *about,
+        struct arena *arena)
 {
         static const struct bytes none = { 0 };
         struct compat_ending ending;
         compat_ending(result, arena, &ending);
         int id = judge(result, about, &ending, arena);
-        bool ran = id != INTERNAL && id != COMPILATION_ERROR, has_memory = ran && HAS(&result->usage, usage, memory_peak_bytes);
-        struct bytes message = { arena_text(arena, "%s", ending.message && id != COMPILATION_ERROR ? ending.message : ""), 0 };
+        bool ran = id != INTERNAL && id != COMPILATION_ERROR,
+             has_memory = ran && HAS(&result->usage, usage, memory_peak_bytes);
+        struct bytes message = {
+                arena_text(arena, "%s", ending.message && id != COMPILATION_ERROR ? ending.message : ""), 0
+        };
         message.len = strlen(message.bytes);
         put(form, answer, "status", judge0_status(id));
         put(form, answer, "status_id", json_integer(id));
@@ -174,7 +237,8 @@ static void put_ending(struct judge0_form *form, json_t *answer, const struct ru
         put_bytes(form, answer, "message", stream(&message));
         put(form, answer, "time", ran ? seconds(result->usage.cpu_ms) : json_null());
         put(form, answer, "wall_time", ran ? seconds(result->usage.wall_ms) : json_null());
-        put(form, answer, "memory", has_memory ? json_integer((json_int_t)(result->usage.memory_peak_bytes / 1024)) : json_null());
+        put(form, answer, "memory",
+                has_memory ? json_integer((json_int_t)(result->usage.memory_peak_bytes / 1024)) : json_null());
         put(form, answer, "exit_code", ran && ending.code >= 0 ? json_integer(ending.code) : json_null());
         put(form, answer, "exit_signal", ran && ending.signal ? json_integer(ending.signal) : json_null());
         put(form, answer, "finished_at", text_or_null(result->finished_at));
@@ -183,8 +247,8 @@ static void put_ending(struct judge0_form *form, json_t *answer, const struct ru
 /* One that goes on. */
 static void put_state(struct judge0_form *form, json_t *answer, const char *state)
 {
-        static const char *const empty[] = { "stdout", "stderr", "compile_output", "message", "time", "wall_time", "memory", "exit_code", "exit_signal",
-                                             "finished_at" };
+        static const char *const empty[] = { "stdout", "stderr", "compile_output", "message", "time", "wall_time",
+                "memory", "exit_code", "exit_signal", "finished_at" };
         int id = strcmp(state, "running") == 0 ? PROCESSING : IN_QUEUE;
         put(form, answer, "status", judge0_status(id));
         put(form, answer, "status_id", json_integer(id));
@@ -195,11 +259,11 @@ static void put_state(struct judge0_form *form, json_t *answer, const char *stat
 static void put_asked(struct judge0_form *form, json_t *answer, const json_t *about, struct arena *arena)
 {
         static const char *const texts[] = { "source_code", "stdin", "expected_output" };
-        static const char *const as_given[] = {
-                "created_at", "language_id", "command_line_arguments", "number_of_runs", "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit",
-                "stack_limit", "max_processes_and_or_threads", "max_file_size" };
-        static const char *const off[] = { "enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit",
-                                           "redirect_stderr_to_stdout", "enable_network" };
+        static const char *const as_given[] = { "created_at", "language_id", "command_line_arguments", "number_of_runs",
+                "cpu_time_limit", "cpu_extra_time", "wall_time_limit", "memory_limit", "stack_limit",
+                "max_processes_and_or_threads", "max_file_size" };
+        static const char *const off[] = { "enable_per_process_and_thread_time_limit",
+                "enable_per_process_and_thread_memory_limit", "redirect_stderr_to_stdout", "enable_network" };
         static const char *const none[] = { "compiler_options", "callback_url", "additional_files" };
         json_int_t id = json_integer_value(json_object_get(about, "language_id"));
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -214,7 +278,8 @@ static void put_asked(struct judge0_form *form, json_t *answer, const json_t *ab
                 put(form, answer, none[i], json_null());
         for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
                 if (judge0_languages_table[i].id == id)
-                        put(form, answer, "language", json_pack("{s:I, s:s}", "id", id, "name", judge0_languages_table[i].title));
+                        put(form, answer, "language",
+                                json_pack("{s:I, s:s}", "id", id, "name", judge0_languages_table[i].title));
 }
 
 static json_t *about_of(const struct pair *labels, size_t n)
@@ -229,7 +294,8 @@ static json_t *about_of(const struct pair *labels, size_t n)
         return NULL;
 }
 
-json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels, size_t labels_n, const struct run_result *result)
+json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels,
+        size_t labels_n, const struct run_result *result)
 {
         struct arena arena = { 0 };
         json_t *about = about_of(labels, labels_n), *answer = about ? json_object() : NULL;
@@ -246,7 +312,8 @@ json_t *judge0_submission_of(struct judge0_form *form, const char *token, const 
         return answer;
 }
 
-int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret, struct csn_error *err)
+int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret,
+        struct csn_error *err)
 {
         struct service_found found;
         struct run_result result;
@@ -255,7 +322,8 @@ int judge0_find(struct http_request *request, const char *token, struct judge0_f
                 return -err->code;
         if (found.run) {
                 const struct run_request *given = run_request(found.run);
-                *ret = judge0_submission_of(form, token, run_state_name(found.run), given->labels, given->labels_n, NULL);
+                *ret = judge0_submission_of(form, token, run_state_name(found.run), given->labels, given->labels_n,
+                        NULL);
         } else if (found.record) {
                 struct arena arena = { 0 };
                 json_t *record = json_loadb(found.record, found.len, JSON_ALLOW_NUL, NULL);

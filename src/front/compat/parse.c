@@ -40,7 +40,10 @@ static bool read_partial(const char **at, struct partial *ret)
 static uint64_t after(const struct partial *partial, size_t parts)
 {
         const uint64_t *n = partial->n;
-        return parts == 0 ? UINT64_MAX : parts == 1 ? VERSION(n[0] + 1, 0, 0) : parts == 2 ? VERSION(n[0], n[1] + 1, 0) : VERSION(n[0], n[1], n[2] + 1);
+        return parts == 0    ? UINT64_MAX
+                : parts == 1 ? VERSION(n[0] + 1, 0, 0)
+                : parts == 2 ? VERSION(n[0], n[1] + 1, 0)
+                             : VERSION(n[0], n[1], n[2] + 1);
 }
 
 /* ^: all that leaves the first number that is not 0 as it is. */
@@ -75,7 +78,10 @@ static bool read_range(const char **at, uint64_t *low, uint64_t *high)
                 break;
         default:
                 *low = max_u64(*low, from);
-                *high = min_u64(*high, operators[op][0] == '^' ? after(&partial, caret(&partial)) : operators[op][0] == '~' ? after(&partial, tilde) : to);
+                *high = min_u64(*high,
+                        operators[op][0] == '^'           ? after(&partial, caret(&partial))
+                                : operators[op][0] == '~' ? after(&partial, tilde)
+                                                          : to);
         }
         return true;
 }
@@ -115,7 +121,8 @@ static char *without(const char *text, const char *letters, struct arena *arena)
 char **compat_split(const char *line, struct arena *arena, size_t *ret_n)
 {
         size_t len = strlen(line), n = 0;
-        char **list = arena_alloc(arena, (len + 1) * sizeof *list), *word = arena_alloc(arena, 2 * len + 2), *end = word;
+        char **list = arena_alloc(arena, (len + 1) * sizeof *list), *word = arena_alloc(arena, 2 * len + 2),
+             *end = word;
         char quote = 0;
         bool inside = false;
         for (const char *at = without(line, "$&;<>|`", arena);; at++) {
@@ -168,7 +175,9 @@ static bool names(const char *language, const char *at, size_t len)
                 { "bash", { "bash", "Bash", "BASH", "sh", "shell" } },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                for (size_t k = 0; strcmp(rows[i].language, language) == 0 && k < ARRAY_LEN(rows[i].words) && rows[i].words[k]; k++)
+                for (size_t k = 0;
+                        strcmp(rows[i].language, language) == 0 && k < ARRAY_LEN(rows[i].words) && rows[i].words[k];
+                        k++)
                         if (is_word(rows[i].words[k], at, len))
                                 return true;
         return is_word(language, at, len);
@@ -270,7 +279,8 @@ bool compat_same(const struct bytes *a, const struct bytes *b)
         size_t an = right_stripped(a->bytes, a->len), bn = right_stripped(b->bytes, b->len), ai = 0, bi = 0;
         while (ai < an && bi < bn) {
                 const char *a_end = memchr(a->bytes + ai, '\n', an - ai), *b_end = memchr(b->bytes + bi, '\n', bn - bi);
-                size_t a_len = a_end ? (size_t)(a_end - a->bytes) - ai : an - ai, b_len = b_end ? (size_t)(b_end - b->bytes) - bi : bn - bi;
+                size_t a_len = a_end ? (size_t)(a_end - a->bytes) - ai : an - ai,
+                       b_len = b_end ? (size_t)(b_end - b->bytes) - bi : bn - bi;
                 size_t len = right_stripped(a->bytes + ai, a_len);
                 if (len != right_stripped(b->bytes + bi, b_len) || memcmp(a->bytes + ai, b->bytes + bi, len) != 0)
                         return false;
@@ -306,21 +316,26 @@ static bool same_line(const struct bytes *line, const struct bytes *expected)
         double a, b;
         if (line->len == expected->len && strncasecmp(line->bytes, expected->bytes, line->len) == 0)
                 return true;
-        return as_number(line, &a) && as_number(expected, &b) && fabs(a - b) < 1e-5 * (fabs(b) > 1e-10 ? fabs(b) : 1e-10);
+        return as_number(line, &a) && as_number(expected, &b) &&
+                fabs(a - b) < 1e-5 * (fabs(b) > 1e-10 ? fabs(b) : 1e-10);
 }
 
 bool compat_alike(const struct bytes *output, const char *expected_text)
 {
-        struct bytes all = stripped(output->bytes ? output->bytes : "", output->len), wanted = stripped(expected_text, strlen(expected_text));
+        struct bytes all = stripped(output->bytes ? output->bytes : "", output->len),
+                     wanted = stripped(expected_text, strlen(expected_text));
         for (;;) {
-                const char *end = memchr(all.bytes, '\n', all.len), *wanted_end = memchr(wanted.bytes, '\n', wanted.len);
+                const char *end = memchr(all.bytes, '\n', all.len),
+                           *wanted_end = memchr(wanted.bytes, '\n', wanted.len);
                 struct bytes line = stripped(all.bytes, end ? (size_t)(end - all.bytes) : all.len);
-                struct bytes expected = stripped(wanted.bytes, wanted_end ? (size_t)(wanted_end - wanted.bytes) : wanted.len);
+                struct bytes expected =
+                        stripped(wanted.bytes, wanted_end ? (size_t)(wanted_end - wanted.bytes) : wanted.len);
                 if (!same_line(&line, &expected) || !end != !wanted_end)
                         return false;
                 if (!end)
                         return true;
                 all = (struct bytes){ (char *)(uintptr_t)(end + 1), all.len - (size_t)(end + 1 - all.bytes) };
-                wanted = (struct bytes){ (char *)(uintptr_t)(wanted_end + 1), wanted.len - (size_t)(wanted_end + 1 - wanted.bytes) };
+                wanted = (struct bytes){ (char *)(uintptr_t)(wanted_end + 1),
+                        wanted.len - (size_t)(wanted_end + 1 - wanted.bytes) };
         }
 }

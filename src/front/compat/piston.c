@@ -1,8 +1,8 @@
 /*
  * The words of Piston (engineer-man/piston, API v2): POST /api/v2/execute, GET /api/v2/runtimes.
  *
- * There a client names a version of the language, as npm writes ranges of them.  Which versions we run only the interpreters
- * know, so they are asked, each once, in sandboxes like any program's; who needs that meanwhile waits.
+ * There a client names a version of the language, as npm writes ranges of them.  Which versions we run only the
+ * interpreters know, so they are asked, each once, in sandboxes like any program's; who needs that meanwhile waits.
  */
 #include "front/compat/interleave.h"
 #include "front/compat/compat.h"
@@ -99,7 +99,8 @@ static void ask(struct service *service, struct piston *piston)
                 struct run_request *request = run_request(probe->run);
                 SET(request, run_request, language, arena_text(run_arena(probe->run), "%s", probe->language));
                 SET(request, run_request, policy, arena_text(run_arena(probe->run), "off"));
-                request->code = (struct bytes){ arena_text(run_arena(probe->run), "%s", probe->code), strlen(probe->code) };
+                request->code =
+                        (struct bytes){ arena_text(run_arena(probe->run), "%s", probe->code), strlen(probe->code) };
                 MARK(request, run_request, code);
                 piston->asked++;
                 run_start(probe->run, false, &version_events, probe);
@@ -192,19 +193,25 @@ static void refuse(struct http_request *request, unsigned status, const char *te
 static int check_limits(const struct http_request *request, const json_t *body, struct csn_error *err)
 {
         const struct limits *most = &service_of(request)->settings->ceilings;
-        const struct { const char *name; uint64_t most; bool time; } rows[] = {
-                { "compile_memory_limit", most->memory_bytes, false }, { "run_memory_limit", most->memory_bytes, false },
-                { "compile_timeout", most->wall_ms, true },            { "run_timeout", most->wall_ms, true },
-                { "compile_cpu_time", most->cpu_ms, true },            { "run_cpu_time", most->cpu_ms, true },
+        const struct { const char *name; uint64_t most; bool time;
+        } rows[] = {
+                { "compile_memory_limit", most->memory_bytes, false },
+                { "run_memory_limit", most->memory_bytes, false },
+                { "compile_timeout", most->wall_ms, true },
+                { "run_timeout", most->wall_ms, true },
+                { "compile_cpu_time", most->cpu_ms, true },
+                { "run_cpu_time", most->cpu_ms, true },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 const json_t *json = json_object_get(body, rows[i].name);
-                if (!json || json_is_null(json) || json_is_false(json) || (json_is_string(json) && !json_string_length(json)))
+                if (!json || json_is_null(json) || json_is_false(json) ||
+                        (json_is_string(json) && !json_string_length(json)))
                         continue;
                 if (!json_is_number(json))
                         return err_field(err, rows[i].name, "If specified, %s must be a number", rows[i].name);
                 if (json_number_value(json) > (double)rows[i].most)
-                        return err_field(err, rows[i].name, "%s cannot exceed the configured limit of %" PRIu64, rows[i].name, rows[i].most);
+                        return err_field(err, rows[i].name, "%s cannot exceed the configured limit of %" PRIu64,
+                                rows[i].name, rows[i].most);
                 if (rows[i].time && json_number_value(json) < 0)
                         return err_field(err, rows[i].name, "%s must be non-negative", rows[i].name);
         }
@@ -246,12 +253,16 @@ static int check_texts(const json_t *body, struct csn_error *err)
                 if (!json_is_string(arg))
                         return err_field(err, "args", "args[%zu] must be a string", i);
         }
-        return input && !json_is_null(input) && !json_is_string(input) ? err_field(err, "stdin", "stdin must be a string") : 0;
+        return input && !json_is_null(input) && !json_is_string(input)
+                ? err_field(err, "stdin", "stdin must be a string")
+                : 0;
 }
 
-static int find_runtime(struct http_request *request, const json_t *body, const struct language **ret, struct csn_error *err)
+static int find_runtime(struct http_request *request, const json_t *body, const struct language **ret,
+        struct csn_error *err)
 {
-        const char *name = json_string_value(json_object_get(body, "language")), *version = json_string_value(json_object_get(body, "version"));
+        const char *name = json_string_value(json_object_get(body, "language")),
+                   *version = json_string_value(json_object_get(body, "version"));
         if (!name || !name[0])
                 return err_field(err, "language", "language is required as a string");
         if (!version || !version[0])
@@ -287,7 +298,8 @@ static int file_of(const json_t *file, size_t i, json_t *list, struct csn_error 
 {
         const char *name = json_string_value(json_object_get(file, "name")), *encoding = encoding_of(file);
         json_t *content = json_object_get(file, "content"), *ours, *bytes;
-        ours = name && name[0] ? json_pack("{s:s}", "name", name) : json_pack("{s:o}", "name", json_sprintf("file%zu.code", i));
+        ours = name && name[0] ? json_pack("{s:s}", "name", name)
+                               : json_pack("{s:o}", "name", json_sprintf("file%zu.code", i));
         json_array_append_new(list, ours);
         if (strcmp(encoding, "utf8") == 0)
                 json_object_set(ours, "content", content);
@@ -331,10 +343,12 @@ static json_t *limit_of(const json_t *body, const char *name, uint64_t otherwise
 static json_t *limits_of(const struct http_request *request, const json_t *body)
 {
         const struct limits *most = &service_of(request)->settings->ceilings;
-        json_t *limits = json_pack("{s:o, s:o, s:s}", "wall_ms", limit_of(body, "run_timeout", RUN_MS, 1, most->wall_ms), "cpu_ms",
-                                   limit_of(body, "run_cpu_time", RUN_MS, 1, most->cpu_ms), "output_action", "kill");
+        json_t *limits =
+                json_pack("{s:o, s:o, s:s}", "wall_ms", limit_of(body, "run_timeout", RUN_MS, 1, most->wall_ms),
+                        "cpu_ms", limit_of(body, "run_cpu_time", RUN_MS, 1, most->cpu_ms), "output_action", "kill");
         if (json_number_value(json_object_get(body, "run_memory_limit")) > 0)
-                json_object_set_new(limits, "memory_bytes", limit_of(body, "run_memory_limit", 0, MEMORY_MIN, most->memory_bytes));
+                json_object_set_new(limits, "memory_bytes",
+                        limit_of(body, "run_memory_limit", 0, MEMORY_MIN, most->memory_bytes));
         return limits;
 }
 
@@ -352,10 +366,12 @@ static json_t *stdin_of(const json_t *body)
         return json;
 }
 
-static json_t *ours_of(const struct http_request *request, json_t *body, const struct language *language, struct csn_error *err)
+static json_t *ours_of(const struct http_request *request, json_t *body, const struct language *language,
+        struct csn_error *err)
 {
         json_t *args = json_object_get(body, "args");
-        json_t *ours = json_pack("{s:s, s:o, s:o}", "language", language->name, "stdin", stdin_of(body), "limits", limits_of(request, body));
+        json_t *ours = json_pack("{s:s, s:o, s:o}", "language", language->name, "stdin", stdin_of(body), "limits",
+                limits_of(request, body));
         if (json_is_array(args))
                 json_object_set(ours, "args", args);
         if (add_files(ours, json_object_get(body, "files"), err) == 0)
@@ -391,16 +407,18 @@ static json_t *signal_of(const struct compat_ending *ending)
         return json_string(name);
 }
 
-static json_t *stage_of(const struct execution *execution, const struct run_result *result, const struct compat_ending *ending)
+static json_t *stage_of(const struct execution *execution, const struct run_result *result,
+        const struct compat_ending *ending)
 {
         bool has_code = ending->code >= 0, has_memory = HAS(&result->usage, usage, memory_peak_bytes);
         return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "stdout",
-                         json_text(result->stdout.bytes, result->stdout.len), "stderr",
-                         json_text(result->stderr.bytes, result->stderr.len), "output",
-                                 json_text(execution->output.text.bytes, execution->output.text.len), "code",
-                         has_code ? json_integer(ending->code) : json_null(), "signal", signal_of(ending), "message", text_or_null(ending->message), "status",
-                         text_or_null(ending->status), "cpu_time", result->usage.cpu_ms, "wall_time", result->usage.wall_ms, "memory",
-                         has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
+                json_text(result->stdout.bytes, result->stdout.len), "stderr",
+                json_text(result->stderr.bytes, result->stderr.len), "output",
+                json_text(execution->output.text.bytes, execution->output.text.len), "code",
+                has_code ? json_integer(ending->code) : json_null(), "signal", signal_of(ending), "message",
+                text_or_null(ending->message), "status", text_or_null(ending->status), "cpu_time", result->usage.cpu_ms,
+                "wall_time", result->usage.wall_ms, "memory",
+                has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
 }
 
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
@@ -414,8 +432,9 @@ static void on_answer(struct http_request *request, void *own, const struct run_
                 refuse(request, theirs ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, ending.message);
                 return;
         }
-        http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s, s:o}", "language", execution->language, "version", execution->version, "run",
-                                                  stage_of(execution, result, &ending)));
+        http_json(request, MHD_HTTP_OK,
+                json_pack("{s:s, s:s, s:o}", "language", execution->language, "version", execution->version, "run",
+                        stage_of(execution, result, &ending)));
 }
 
 static void on_output(void *own, int stream, const void *bytes, size_t len)
@@ -438,8 +457,8 @@ static const struct run_responder words = { .answer = on_answer, .output = on_ou
 static struct execution *prepare(struct http_request *request, json_t *body, struct csn_error *err)
 {
         const struct language *language = NULL;
-        if (find_runtime(request, body, &language, err) < 0 || check_files(json_object_get(body, "files"), err) < 0 || check_texts(body, err) < 0 ||
-            check_limits(request, body, err) < 0)
+        if (find_runtime(request, body, &language, err) < 0 || check_files(json_object_get(body, "files"), err) < 0 ||
+                check_texts(body, err) < 0 || check_limits(request, body, err) < 0)
                 return NULL;
         json_t *ours = ours_of(request, body, language, err);
         struct run *run = ours ? compat_judged_run(request, ours, err) : NULL;

@@ -17,8 +17,35 @@
 
 /* Names of languages in SandboxFusion; a name that this host does not run is no error of the client. */
 static const char *const languages[] = {
-        "python", "cpp", "nodejs", "go", "go_test", "java", "php", "csharp", "bash", "typescript", "sql", "rust", "cuda", "lua", "R", "perl", "D_ut", "ruby",
-        "scala", "julia", "pytest", "junit", "kotlin_script", "jest", "verilog", "python_gpu", "lean", "swift", "racket",
+        "python",
+        "cpp",
+        "nodejs",
+        "go",
+        "go_test",
+        "java",
+        "php",
+        "csharp",
+        "bash",
+        "typescript",
+        "sql",
+        "rust",
+        "cuda",
+        "lua",
+        "R",
+        "perl",
+        "D_ut",
+        "ruby",
+        "scala",
+        "julia",
+        "pytest",
+        "junit",
+        "kotlin_script",
+        "jest",
+        "verilog",
+        "python_gpu",
+        "lean",
+        "swift",
+        "racket",
 };
 
 /* In the run's arena. */
@@ -34,10 +61,17 @@ struct fusion {
 
 enum kind { A_TEXT, A_TEXT_OR_NULL, A_NUMBER, AN_INTEGER, TEXTS, TEXTS_BY_NAME };
 
-static const struct { const char *name; enum kind kind; bool required; } fields[] = {
-        { "compile_timeout", A_NUMBER, false }, { "run_timeout", A_NUMBER, false },      { "memory_limit_MB", AN_INTEGER, false },
-        { "code", A_TEXT, true },               { "stdin", A_TEXT_OR_NULL, false },      { "language", A_TEXT, true },
-        { "files", TEXTS_BY_NAME, false },      { "fetch_files", TEXTS, false },         { "args", TEXTS, false },
+static const struct { const char *name; enum kind kind; bool required;
+} fields[] = {
+        { "compile_timeout", A_NUMBER, false },
+        { "run_timeout", A_NUMBER, false },
+        { "memory_limit_MB", AN_INTEGER, false },
+        { "code", A_TEXT, true },
+        { "stdin", A_TEXT_OR_NULL, false },
+        { "language", A_TEXT, true },
+        { "files", TEXTS_BY_NAME, false },
+        { "fetch_files", TEXTS, false },
+        { "args", TEXTS, false },
 };
 
 static bool is_whole(const json_t *json)
@@ -52,7 +86,8 @@ static void check_texts(json_t *flaws, const char *field, json_t *list)
         size_t i;
         json_array_foreach(list, i, one) {
                 if (!json_is_string(one))
-                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, json_integer((json_int_t)i), one);
+                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field,
+                                json_integer((json_int_t)i), one);
         }
         if (json_array_size(list) > FETCH_MAX)
                 fusion_add_flaw(flaws, "too_long", "List should have at most 1000 items", field, NULL, json_null());
@@ -64,14 +99,16 @@ static void check_named(json_t *flaws, const char *field, json_t *object)
         json_t *one;
         json_object_foreach(object, name, one) {
                 if (!json_is_string(one) && !json_is_null(one))
-                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, json_string(name), one);
+                        fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field,
+                                json_string(name), one);
         }
 }
 
 static void check_field(json_t *flaws, const char *field, enum kind kind, json_t *json)
 {
         double number;
-        if ((kind == A_TEXT || kind == A_TEXT_OR_NULL) && !json_is_string(json) && !(kind == A_TEXT_OR_NULL && json_is_null(json)))
+        if ((kind == A_TEXT || kind == A_TEXT_OR_NULL) && !json_is_string(json) &&
+                !(kind == A_TEXT_OR_NULL && json_is_null(json)))
                 fusion_add_flaw(flaws, "string_type", "Input should be a valid string", field, NULL, json);
         else if (kind == A_NUMBER && !compat_number(json, &number))
                 fusion_add_flaw(flaws, "float_type", "Input should be a valid number", field, NULL, json);
@@ -125,7 +162,8 @@ static json_t *inputs_of(json_t *body)
         const char *name;
         json_object_foreach(json_object_get(body, "files"), name, content) {
                 if (json_is_string(content) && !strstr(name, "IGNORE_THIS_FILE"))
-                        json_array_append_new(list, json_pack("{s:s, s:o}", "name", plain(name), "content_base64", compat_base64(content)));
+                        json_array_append_new(list,
+                                json_pack("{s:s, s:o}", "name", plain(name), "content_base64", compat_base64(content)));
         }
         return list;
 }
@@ -155,8 +193,9 @@ static json_t *exports_of(json_t *body)
 static json_t *ours_of(json_t *body)
 {
         json_t *stdin_text = json_object_get(body, "stdin");
-        json_t *ours = json_pack("{s:O, s:O, s:o, s:o, s:o}", "language", json_object_get(body, "language"), "code", json_object_get(body, "code"), "limits",
-                                 limits_of(body), "files", inputs_of(body), "exports", exports_of(body));
+        json_t *ours = json_pack("{s:O, s:O, s:o, s:o, s:o}", "language", json_object_get(body, "language"), "code",
+                json_object_get(body, "code"), "limits", limits_of(body), "files", inputs_of(body), "exports",
+                exports_of(body));
         if (json_is_string(stdin_text))
                 json_object_set(ours, "stdin", stdin_text);
         return ours;
@@ -164,8 +203,8 @@ static json_t *ours_of(json_t *body)
 
 /* ---- fetched files ---- */
 
-static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
-                   struct csn_error *err)
+static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
+        struct arena *arena, char **ret_url, struct csn_error *err)
 {
         struct fusion *fusion = owner;
         struct stat st;
@@ -217,7 +256,8 @@ static json_t *fetched(const struct fusion *fusion, const struct run_result *res
         for (size_t i = 0; i < fusion->names_n; i++) {
                 const struct bytes *content = content_of(fusion, result, plain(fusion->names[i]));
                 if (content)
-                        json_object_set_new(files, fusion->names[i], json_string(model_base64(&arena, content->bytes ? content->bytes : "", content->len)));
+                        json_object_set_new(files, fusion->names[i],
+                                json_string(model_base64(&arena, content->bytes ? content->bytes : "", content->len)));
         }
         arena_done(&arena);
         return files;
@@ -307,8 +347,10 @@ static void fusion_dataset(struct http_request *request)
                 return;
         const char *name = json_string_value(json_object_get(body, "dataset"));
         if (name) {
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "no eval class found for dataset %s: this server runs programs (POST /run_code); it has no "
-                                     "data sets, and so no prompts and no metrics", name);
+                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
+                        "no eval class found for dataset %s: this server runs programs (POST /run_code); it has no "
+                        "data sets, and so no prompts and no metrics",
+                        name);
         } else {
                 json_t *flaws = json_array();
                 fusion_add_flaw(flaws, "missing", "Field required", "dataset", NULL, json_null());
@@ -355,8 +397,8 @@ static const struct front_note notes[] = {
         { fusion_list_datasets, "200:json", NULL, NULL, NULL, NULL, NULL },
         { fusion_dataset, NULL, "400:json 422:json", "json", NULL, NULL, "{\"dataset\": \"humaneval_python\"}" },
         { fusion_submit, "200:json", "400:json 422:json 429 503", "json", NULL, NULL,
-          "{\"dataset\": \"mine\", \"id\": 1, \"completion\": \"```python\\nprint(6 * 7)\\n```\", \"config\": {\"dataset_type\": \"CommonOJDataset\", \"language\": "
-          "\"python\", \"provided_data\": {\"test\": [{\"input\": {\"stdin\": \"\"}, \"output\": {\"stdout\": \"42\"}}]}}}" },
+                "{\"dataset\": \"mine\", \"id\": 1, \"completion\": \"```python\\nprint(6 * 7)\\n```\", \"config\": {\"dataset_type\": \"CommonOJDataset\", \"language\": "
+                "\"python\", \"provided_data\": {\"test\": [{\"input\": {\"stdin\": \"\"}, \"output\": {\"stdout\": \"42\"}}]}}}" },
         { fusion_ping, "200:json", NULL, NULL, NULL, NULL, NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };

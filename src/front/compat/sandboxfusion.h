@@ -15,7 +15,8 @@
 /* The body as an object.  NULL: the request has its answer. */
 json_t *fusion_body(struct http_request *request);
 /* One of pydantic's errors, in its words; takes the last part of its place, or NULL. */
-void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part, json_t *input);
+void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part,
+        json_t *input);
 /* 422 {"detail": [...]}, the reference of which this takes. */
 void fusion_answer_flaws(struct http_request *request, json_t *flaws);
 /* {"detail": text} */

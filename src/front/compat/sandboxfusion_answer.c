@@ -1,6 +1,6 @@
 /*
- * Answers of SandboxFusion, for /run_code (sandboxfusion.c) and /submit (sandboxfusion_submit.c): the errors of FastAPI and
- * pydantic, and the record of a run in the words of the service.
+ * Answers of SandboxFusion, for /run_code (sandboxfusion.c) and /submit (sandboxfusion_submit.c): the errors of FastAPI
+ * and pydantic, and the record of a run in the words of the service.
  */
 #include "front/compat/sandboxfusion.h"
 
@@ -10,12 +10,14 @@
 
 /* ---- errors in a request ---- */
 
-void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part, json_t *input)
+void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const char *field, json_t *part,
+        json_t *input)
 {
         json_t *place = json_pack("[s, s]", "body", field);
         if (part)
                 json_array_append_new(place, part);
-        json_array_append_new(flaws, json_pack("{s:s, s:o, s:s, s:O}", "type", type, "loc", place, "msg", message, "input", input));
+        json_array_append_new(flaws,
+                json_pack("{s:s, s:o, s:s, s:O}", "type", type, "loc", place, "msg", message, "input", input));
 }
 
 void fusion_answer_flaws(struct http_request *request, json_t *flaws)
@@ -37,8 +39,9 @@ json_t *fusion_body(struct http_request *request)
         struct csn_error err;
         json_t *body = json_body(request, &err);
         if (!body)
-                fusion_answer_flaws(request, json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg", "JSON decode error",
-                                                "input", "ctx", "error", err.text));
+                fusion_answer_flaws(request,
+                        json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg",
+                                "JSON decode error", "input", "ctx", "error", err.text));
         return body;
 }
 
@@ -86,25 +89,27 @@ static json_t *run_result_of(const struct run_result *result, enum answer answer
 {
         if (answer == SANDBOX_ERROR || result->status == status_BLOCKED)
                 return json_null();
-        return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
-                         result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout",
-                                 json_text(result->stdout.bytes, result->stdout.len),
-                         "stderr", json_text(result->stderr.bytes, result->stderr.len));
+        return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status",
+                result->status == status_TIMEOUT ? "TimeLimitExceeded" : "Finished", "execution_time",
+                result->usage.wall_ms / 1000, "return_code", return_code(result), "stdout",
+                json_text(result->stdout.bytes, result->stdout.len), "stderr",
+                json_text(result->stderr.bytes, result->stderr.len));
 }
 
 /* Empty if the program ended by itself or by the time limit: stdout, stderr and return_code say the rest. */
 static const char *message_of(const struct run_result *result)
 {
-        bool own = result->status == status_FAILED || result->status == status_SYNTAX_ERROR || result->status == status_CRASHED ||
-                   result->status == status_TIMEOUT || result->status == status_COMPLETED;
+        bool own = result->status == status_FAILED || result->status == status_SYNTAX_ERROR ||
+                result->status == status_CRASHED || result->status == status_TIMEOUT ||
+                result->status == status_COMPLETED;
         return own || !HAS(result, run_result, error) ? "" : result->error.message;
 }
 
 static json_t *answer_with(enum answer answer, json_t *message, json_t *run, json_t *files)
 {
         static const char *const names[] = { "Success", "Failed", "SandboxError" };
-        return json_pack("{s:s, s:o, s:n, s:o, s:n, s:o}", "status", names[answer], "message", message, "compile_result", "run_result", run,
-                         "executor_pod_name", "files", files);
+        return json_pack("{s:s, s:o, s:n, s:o, s:n, s:o}", "status", names[answer], "message", message,
+                "compile_result", "run_result", run, "executor_pod_name", "files", files);
 }
 
 void fusion_refuse(struct http_request *request, const struct csn_error *error)
@@ -120,7 +125,8 @@ json_t *fusion_answer(const struct run_result *result, json_t *files)
         json_t *text = json_text(message, strlen(message));
         if (result->status == status_COMPLETED && was_cut(result)) {
                 json_decref(text);
-                text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut", result->limits.output_bytes);
+                text = json_sprintf("the output is longer than output_bytes=%" PRIu64 " allows, and was cut",
+                        result->limits.output_bytes);
         }
         return answer_with(answer, text, run_result_of(result, answer), files);
 }

@@ -27,7 +27,8 @@ static bool find_user(const char *name, struct confine *ret)
         unsigned long number = strtoul(name, &end, 10);
         if (name[0] >= '0' && name[0] <= '9' && !*end && number < UINT32_MAX) {
                 ret->uid = (uid_t)number;
-                ret->gid = getpwuid_r(ret->uid, &user, room, sizeof room, &found) == 0 && found ? found->pw_gid : (gid_t)number;
+                ret->gid = getpwuid_r(ret->uid, &user, room, sizeof room, &found) == 0 && found ? found->pw_gid
+                                                                                                : (gid_t)number;
                 return true;
         }
         if (getpwnam_r(name, &user, room, sizeof room, &found) != 0 || !found)
@@ -40,7 +41,10 @@ static bool find_user(const char *name, struct confine *ret)
 /* Folders that are read for a request or at SIGHUP; what is not there need not be reached. */
 static const char *unreachable(const struct settings *settings, const struct confine *confine)
 {
-        const struct { const char *path; int how; } wanted[] = { { confine->state_dir, R_OK | W_OK | X_OK }, { settings->engine.policies_dir, R_OK | X_OK },
+        const struct {
+                const char *path;
+                int how;
+        } wanted[] = { { confine->state_dir, R_OK | W_OK | X_OK }, { settings->engine.policies_dir, R_OK | X_OK },
                 { settings->engine.profiles_dir, R_OK | X_OK }, { backend_policies_dir(), R_OK | X_OK } };
         for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
                 const char *path = wanted[i].path;
@@ -58,7 +62,9 @@ static const char *unreachable(const struct settings *settings, const struct con
 
 #define JOURNALS "running"
 
-/* What a daemon that died left there is read by the next one.  Another name of a file from elsewhere is none of ours. */
+/*
+ * What a daemon that died left there is read by the next one.  Another name of a file from elsewhere is none of ours.
+ */
 static int give_journals(int folder, const struct confine *confine)
 {
         auto_fd dir = openat(folder, JOURNALS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -84,15 +90,18 @@ static int give_journals(int folder, const struct confine *confine)
 /* The folder and what is in it: the database, its log, its secret.  Links are not followed. */
 static int give(const struct confine *confine, struct csn_error *err)
 {
-        static const char *const names[] = { "caisson.db", "caisson.db-wal", "caisson.db-shm", "store.secret", "store.reserve", "caissond.log", "caissond.log.1" };
+        static const char *const names[] = { "caisson.db", "caisson.db-wal", "caisson.db-shm", "store.secret",
+                "store.reserve", "caissond.log", "caissond.log.1" };
         auto_fd folder = open(confine->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0 || fchown(folder, confine->uid, confine->gid) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "give %.300s to user %u", confine->state_dir, confine->uid);
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
                 if (fchownat(folder, names[i], confine->uid, confine->gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
-                        return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/%s to user %u", confine->state_dir, names[i], confine->uid);
+                        return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/%s to user %u", confine->state_dir,
+                                names[i], confine->uid);
         if (give_journals(folder, confine) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/" JOURNALS " to user %u", confine->state_dir, confine->uid);
+                return err_set(err, CSN_E_SYSTEM, errno, "give %.300s/" JOURNALS " to user %u", confine->state_dir,
+                        confine->uid);
         return 0;
 }
 
@@ -113,11 +122,14 @@ static int choose_user(const struct settings *settings, struct confine *confine,
                 return -err->code;
         const char *path = confine->uid ? unreachable(settings, confine) : NULL;
         if (path && set[0]) {
-                err_field(err, "engine.user", "engine.user: user %u cannot get to %.300s; open it and the folders above it to that user", confine->uid, path);
+                err_field(err, "engine.user",
+                        "engine.user: user %u cannot get to %.300s; open it and the folders above it to that user",
+                        confine->uid, path);
                 return -(err->code = CSN_E_CONFIG);
         }
         if (path) {
-                log_text(LOG_WARN, "the daemon stays root, without its rights, because user %u cannot get to %s", confine->uid, path);
+                log_text(LOG_WARN, "the daemon stays root, without its rights, because user %u cannot get to %s",
+                        confine->uid, path);
                 confine->uid = confine->gid = 0;
                 return confine->state_dir[0] ? give(confine, err) : 0;
         }
@@ -148,23 +160,39 @@ static int become(const struct confine *confine, struct csn_error *err)
         return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE") : 0;
 }
 
-static int make_rules(const struct settings *settings, const struct confine *confine, int *ret_fd, struct csn_error *err)
+static int make_rules(const struct settings *settings, const struct confine *confine, int *ret_fd,
+        struct csn_error *err)
 {
         const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME"), *config = getenv("CAISSON_CONFIG");
         char own[4096], named[4096];
-        snprintf(own, sizeof own, "%s%s", xdg && xdg[0] ? xdg : home ? home : "", xdg && xdg[0] ? "/caisson" : home ? "/.config/caisson" : "");
+        snprintf(own, sizeof own, "%s%s",
+                xdg && xdg[0]  ? xdg
+                        : home ? home
+                               : "",
+                xdg && xdg[0]  ? "/caisson"
+                        : home ? "/.config/caisson"
+                               : "");
         snprintf(named, sizeof named, "%s", confine->config ? confine->config : config ? config : "");
         const struct landlock_place places[] = {
                 { confine->state_dir, LANDLOCK_WRITE },
-                { "/usr", LANDLOCK_READ }, { "/lib", LANDLOCK_READ }, { "/lib64", LANDLOCK_READ },
-                { "/etc", LANDLOCK_READ },   /* resolv.conf, hosts, our own configuration */
-                { "/run/systemd/resolve", LANDLOCK_READ }, { "/run/resolvconf", LANDLOCK_READ }, { "/run/NetworkManager", LANDLOCK_READ },
+                { "/usr", LANDLOCK_READ },
+                { "/lib", LANDLOCK_READ },
+                { "/lib64", LANDLOCK_READ },
+                { "/etc", LANDLOCK_READ }, /* resolv.conf, hosts, our own configuration */
+                { "/run/systemd/resolve", LANDLOCK_READ },
+                { "/run/resolvconf", LANDLOCK_READ },
+                { "/run/NetworkManager", LANDLOCK_READ },
                 { "/proc", LANDLOCK_READ },
-                { "/dev/null", LANDLOCK_WRITE }, { "/dev/urandom", LANDLOCK_READ }, { "/dev/random", LANDLOCK_READ },
-                { "/var/tmp", LANDLOCK_WRITE },   /* answers that wait, in files without a name */
-                { own, LANDLOCK_READ }, { named, LANDLOCK_READ },
-                { settings->engine.policies_dir, LANDLOCK_READ }, { settings->engine.profiles_dir, LANDLOCK_READ },
-                { settings->engine.languages_dir, LANDLOCK_READ }, { backend_policies_dir(), LANDLOCK_READ },
+                { "/dev/null", LANDLOCK_WRITE },
+                { "/dev/urandom", LANDLOCK_READ },
+                { "/dev/random", LANDLOCK_READ },
+                { "/var/tmp", LANDLOCK_WRITE }, /* answers that wait, in files without a name */
+                { own, LANDLOCK_READ },
+                { named, LANDLOCK_READ },
+                { settings->engine.policies_dir, LANDLOCK_READ },
+                { settings->engine.profiles_dir, LANDLOCK_READ },
+                { settings->engine.languages_dir, LANDLOCK_READ },
+                { backend_policies_dir(), LANDLOCK_READ },
         };
         *ret_fd = -1;
         if (settings->engine.landlock == need_OFF)
@@ -173,7 +201,8 @@ static int make_rules(const struct settings *settings, const struct confine *con
                 return -err->code;
         if (landlock_abi || settings->engine.landlock != need_REQUIRE)
                 return 0;
-        return err_set(err, CSN_E_UNSUPPORTED, 0, "engine.landlock is require, and this kernel has no Landlock; see caisson doctor");
+        return err_set(err, CSN_E_UNSUPPORTED, 0,
+                "engine.landlock is require, and this kernel has no Landlock; see caisson doctor");
 }
 
 int confine(const struct settings *settings, struct confine *confine, struct csn_error *err)
@@ -198,9 +227,12 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
                 if (confine->sockets[i][0])
                         sockets[sockets_n++] = confine->sockets[i];
         snprintf(range, sizeof range, "%" PRIu64 ":%" PRIu64, settings->engine.uid_first, settings->engine.uid_count);
-        const struct helper_options helpers = { .uid = confine->uid, .gid = confine->gid, .uid_range = range,
-                                                .cgroup_parent = settings->engine.cgroup_parent, .policies_dir = settings->engine.policies_dir,
-                                                .sockets = { sockets[0], sockets[1], sockets[2] } };
+        const struct helper_options helpers = { .uid = confine->uid,
+                .gid = confine->gid,
+                .uid_range = range,
+                .cgroup_parent = settings->engine.cgroup_parent,
+                .policies_dir = settings->engine.policies_dir,
+                .sockets = { sockets[0], sockets[1], sockets[2] } };
         int rules = -1;
         int rc = make_rules(settings, confine, &rules, err);
         auto_fd rules_fd = rules;
@@ -209,7 +241,8 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
         end_with(parent, death);
         if (rc < 0 || landlock_enter(rules_fd, err) < 0 || seccomp_self(SECCOMP_ENGINE, err) < 0)
                 return err_wrap(err, "give up the daemon's rights");
-        log_text(LOG_INFO, "confined: user %u, no capabilities, system calls filtered, Landlock ABI %u", confine->uid, landlock_abi);
+        log_text(LOG_INFO, "confined: user %u, no capabilities, system calls filtered, Landlock ABI %u", confine->uid,
+                landlock_abi);
         return 0;
 }
 
@@ -217,8 +250,9 @@ json_t *confine_facts(void)
 {
         char status[8192], *line;
         ssize_t len = io_read_file(AT_FDCWD, "/proc/self/status", status, sizeof status - 1);
-        unsigned long long caps = len > 0 && (line = strstr(status, "\nCapEff:")) ? strtoull(line + 8, NULL, 16) : ~0ULL;
+        unsigned long long caps =
+                len > 0 && (line = strstr(status, "\nCapEff:")) ? strtoull(line + 8, NULL, 16) : ~0ULL;
         long filter = len > 0 && (line = strstr(status, "\nSeccomp:")) ? strtol(line + 9, NULL, 10) : 0;
         return json_pack("{s:i, s:b, s:b, s:b, s:i}", "uid", (int)geteuid(), "capabilities", caps != 0, "no_new_privs",
-                         prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1, "seccomp", filter == 2, "landlock_abi", (int)landlock_abi);
+                prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1, "seccomp", filter == 2, "landlock_abi", (int)landlock_abi);
 }

@@ -68,7 +68,10 @@ static bool flush(struct connection *connection)
         return true;
 }
 
-/* Takes the payload, which was allocated.  What the client has room for is sent; one that is gone is the loop's to notice. */
+/*
+ * Takes the payload, which was allocated.  What the client has room for is sent; one that is gone is the loop's to
+ * notice.
+ */
 static void queue_frame(struct connection *connection, enum frame_type type, uint32_t id, char *payload, size_t len)
 {
         bool is_first = !connection->queue;
@@ -82,7 +85,8 @@ static void queue_frame(struct connection *connection, enum frame_type type, uin
         connection->queued += out->len;
         connection->daemon->queued += out->len;
         if (connection->queued > CONNECTION_QUEUE_MAX) {
-                log_text(LOG_WARN, "a client of uid %u does not read its records; its connection ends", connection->uid);
+                log_text(LOG_WARN, "a client of uid %u does not read its records; its connection ends",
+                        connection->uid);
                 shutdown(connection->watch.fd, SHUT_RDWR);   /* the loop hears that and closes it */
         }
         if (is_first)
@@ -108,7 +112,8 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
         struct connection *connection = request->connection;
         for (size_t n; connection && len; bytes = (const char *)bytes + n, len -= n) {
                 n = min_u64(len, FRAME_OUTPUT_MAX);
-                if (connection->closing || connection->queued + n > CONNECTION_OUTPUT_MAX || connection->daemon->queued + n > DAEMON_OUTPUT_MAX)
+                if (connection->closing || connection->queued + n > CONNECTION_OUTPUT_MAX ||
+                        connection->daemon->queued + n > DAEMON_OUTPUT_MAX)
                         return;
                 char *payload = mem_alloc(n + 1);
                 payload[0] = (char)stream;
@@ -186,7 +191,11 @@ static struct request *job_new(struct connection *connection)
 {
         struct daemon *daemon = connection->daemon;
         struct request *request = mem_alloc(sizeof *request);
-        *request = (struct request){ .next = daemon->requests, .daemon = daemon, .connection = connection, .id = connection->reader.frame.id, .held = connection->held };
+        *request = (struct request){ .next = daemon->requests,
+                .daemon = daemon,
+                .connection = connection,
+                .id = connection->reader.frame.id,
+                .held = connection->held };
         daemon->requests = request;
         connection->requests_n++;
         connection->held = 0;   /* the job's now */
@@ -202,7 +211,8 @@ static void start_run(struct connection *connection)
         const struct buf *text = &connection->reader.payload;
         request->run = run_new(connection->daemon->engine);
         run_set_owner(request->run, request->owner);
-        if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(request->run), &given, &refusal) < 0) {
+        if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(request->run), &given, &refusal) <
+                0) {
                 run_refuse(request->run, &refusal, &events_of_runs, request);
                 return;
         }
@@ -226,8 +236,9 @@ static void start_check(struct connection *connection)
         request->source_check.done = on_checked;
         request->source_check.owner = request;
         request->source_check.run_owner = request->owner;
-        if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) < 0 ||
-            source_check_find_language(engine, &request->source_check, &refusal) < 0) {
+        if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) <
+                        0 ||
+                source_check_find_language(engine, &request->source_check, &refusal) < 0) {
                 policy_refuse(&check->request, &refusal, &check->arena, &check->result);
                 send_result(request, &check->result);
                 return;
@@ -262,7 +273,8 @@ static int refuse_request(const struct connection *connection, struct csn_error 
         if (daemon->state != SERVING)
                 return err_set(err, CSN_E_BUSY, 0, "%s", ending);
         if (connection->requests_n >= CONNECTION_REQUESTS_MAX)
-                return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more", CONNECTION_REQUESTS_MAX);
+                return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more",
+                        CONNECTION_REQUESTS_MAX);
         if (daemon->held + connection->reader.frame.len > DAEMON_HELD_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "the live requests of all clients are together longer than %llu MiB",
                                DAEMON_HELD_MAX / MIB);
@@ -306,13 +318,14 @@ static void send_status(struct connection *connection)
         struct daemon *daemon = connection->daemon;
         json_t *status = engine_status(daemon->engine);
         json_object_set_new(status, "daemon",
-                            json_pack("{s:s, s:i, s:I, s:I}", "version", VERSION, "pid", (int)getpid(), "uptime_ms",
-                                      (json_int_t)((clock_us() - daemon->started_us) / 1000), "connections", (json_int_t)daemon->connections_n));
+                json_pack("{s:s, s:i, s:I, s:I}", "version", VERSION, "pid", (int)getpid(), "uptime_ms",
+                        (json_int_t)((clock_us() - daemon->started_us) / 1000), "connections",
+                        (json_int_t)daemon->connections_n));
         json_object_set_new(json_object_get(status, "daemon"), "confinement", confine_facts());
         const char *http = daemon->service ? service_address(daemon->service) : NULL;
         if (http)
                 json_object_set_new(json_object_get(status, "daemon"), "http",
-                                    json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));
+                        json_pack("{s:s, s:b}", "address", http, "keyless", daemon->settings->engine.http_keyless));
         char *text = model_write(status, JSON_COMPACT | MODEL_MEASURED);
         json_decref(status);
         if (text)
@@ -356,7 +369,8 @@ static void take_input(struct connection *connection)
                 do {
                         step = frame_read(&connection->reader, &bytes, &left, &err);
                         enum frame_type type = connection->reader.frame.type;
-                        if (step == FRAME_BEGUN && (type == FRAME_REQUEST || type == FRAME_CHECK) && begin_request(connection, &err) < 0)
+                        if (step == FRAME_BEGUN && (type == FRAME_REQUEST || type == FRAME_CHECK) &&
+                                begin_request(connection, &err) < 0)
                                 step = -err.code;
                         /* A frame without a payload is whole before any further byte comes. */
                 } while (step == FRAME_BEGUN);
@@ -428,7 +442,8 @@ static void greet(struct connection *connection)
         else if (rc == 0 && connection->daemon->state != SERVING)
                 rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
         else if (rc == 0 && connection->daemon->connections_n > peers_max())
-                rc = err_set(&err, CSN_E_BUSY, 0, "connections of the daemon: %zu, and it may not have more; try again later", peers_max());
+                rc = err_set(&err, CSN_E_BUSY, 0,
+                        "connections of the daemon: %zu, and it may not have more; try again later", peers_max());
         if (rc < 0)
                 fail(connection, &err);
 }
@@ -437,7 +452,9 @@ void connection_new(struct daemon *daemon, int fd)
 {
         struct connection *connection = mem_alloc(sizeof *connection);
         struct csn_error err;
-        *connection = (struct connection){ .next = daemon->connections, .daemon = daemon, .watch = { .fd = fd, .ready = connection_ready, .owner = connection } };
+        *connection = (struct connection){ .next = daemon->connections,
+                .daemon = daemon,
+                .watch = { .fd = fd, .ready = connection_ready, .owner = connection } };
         connection->queue_end = &connection->queue;
         frame_reader_init(&connection->reader, FROM_CLIENT);
         daemon->connections = connection;

@@ -76,7 +76,8 @@ static void enter(struct daemon *daemon, enum daemon_state state)
 {
         daemon->state = state;
         if (state == DRAINING) {
-                uint64_t wait_us = daemon->settings->engine.shutdown_ms * 1000, most_us = wait_us + CANCEL_US + 2 * FLUSH_US;
+                uint64_t wait_us = daemon->settings->engine.shutdown_ms * 1000,
+                         most_us = wait_us + CANCEL_US + 2 * FLUSH_US;
                 notify_send("STOPPING=1\nSTATUS=Draining: nothing new is begun\nEXTEND_TIMEOUT_USEC=%" PRIu64, most_us);
                 stop_accepting(daemon);
                 if (daemon->service)
@@ -112,11 +113,13 @@ static void on_signal(struct watch *watch, uint32_t what)
                 return;
         }
         size_t psandboxes = 0;
-        for (struct psandbox *psandbox = psandbox_next(daemon->engine, NULL, NULL); psandbox; psandbox = psandbox_next(daemon->engine, psandbox, NULL))
+        for (struct psandbox *psandbox = psandbox_next(daemon->engine, NULL, NULL); psandbox;
+                psandbox = psandbox_next(daemon->engine, psandbox, NULL))
                 psandboxes++;
         log_text(LOG_INFO, "signal %u: the daemon ends", info.ssi_signo);
         if (psandboxes && daemon->state == SERVING)
-                log_text(LOG_WARN, "persistent sandboxes that end with the daemon: %zu; what is in them cannot be kept", psandboxes);
+                log_text(LOG_WARN, "persistent sandboxes that end with the daemon: %zu; what is in them cannot be kept",
+                        psandboxes);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
         else
@@ -127,8 +130,9 @@ static void on_signal(struct watch *watch, uint32_t what)
 static void on_starter_lost(void *owner)
 {
         struct daemon *daemon = owner;
-        err_set(&daemon->failure, CSN_E_SYSTEM, 0, "the process that starts others for the daemon was killed; the daemon ends, so that its service manager "
-                                                   "starts it again");
+        err_set(&daemon->failure, CSN_E_SYSTEM, 0,
+                "the process that starts others for the daemon was killed; the daemon ends, so that its service manager "
+                "starts it again");
         log_text(LOG_ERROR, "%s", daemon->failure.text);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
@@ -230,12 +234,16 @@ static int raise_descriptors(const struct settings *settings, struct csn_error *
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
         if (limit.rlim_max < ENGINE_DESCRIPTORS_MIN)
-                return err_set(err, CSN_E_CONFIG, 0, "caissond may have %llu open files at once, and needs at least %d; raise the hard limit (ulimit -Hn, "
-                                                     "LimitNOFILE=)", (unsigned long long)limit.rlim_max, ENGINE_DESCRIPTORS_MIN);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "caissond may have %llu open files at once, and needs at least %d; raise the hard limit (ulimit -Hn, "
+                        "LimitNOFILE=)",
+                        (unsigned long long)limit.rlim_max, ENGINE_DESCRIPTORS_MIN);
         if (engine_places(limit.rlim_max) < settings->engine.running_max)
-                log_text(LOG_WARN, "with %llu open files at once (ulimit -Hn) no more than %zu sandboxes can be there at once, and engine.running_max is %llu: "
-                                   "runs beyond wait", (unsigned long long)limit.rlim_max, engine_places(limit.rlim_max),
-                         (unsigned long long)settings->engine.running_max);
+                log_text(LOG_WARN,
+                        "with %llu open files at once (ulimit -Hn) no more than %zu sandboxes can be there at once, and engine.running_max is %llu: "
+                        "runs beyond wait",
+                        (unsigned long long)limit.rlim_max, engine_places(limit.rlim_max),
+                        (unsigned long long)settings->engine.running_max);
         return 0;
 }
 
@@ -279,7 +287,8 @@ static void tell_ready(struct daemon *daemon)
         log_text(LOG_INFO, "serving %s", daemon->endpoint.path);
         if (http)
                 log_text(LOG_INFO, "serving http://%s", http);
-        notify_send("READY=1\nSTATUS=Serving %s%s%s", daemon->endpoint.path, http ? " and http://" : "", http ? http : "");
+        notify_send("READY=1\nSTATUS=Serving %s%s%s", daemon->endpoint.path, http ? " and http://" : "",
+                http ? http : "");
         if (notify_watchdog_us())
                 on_watchdog(&daemon->watchdog);
 }
@@ -308,8 +317,8 @@ static int serve(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
         if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
-            bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 || sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
-            give_up_rights(daemon, err) < 0)
+                bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 ||
+                sources_prepare(settings, &daemon->sources_of_tools, err) < 0 || give_up_rights(daemon, err) < 0)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
         daemon->tools = tools_open(daemon->engine);
@@ -335,9 +344,12 @@ static int serve(struct daemon *daemon, struct csn_error *err)
 
 int daemon_serve(const struct settings_sources *sources, struct settings *settings, struct csn_error *err)
 {
-        struct daemon daemon = { .sources = sources, .settings = settings, .endpoint = { .fd = -1, .http_fd = -1, .local_fd = -1, .lock_fd = -1 },
-                                 .http_fd = -1, .signals = { .fd = -1 },
-                                 .started_us = clock_us() };
+        struct daemon daemon = { .sources = sources,
+                .settings = settings,
+                .endpoint = { .fd = -1, .http_fd = -1, .local_fd = -1, .lock_fd = -1 },
+                .http_fd = -1,
+                .signals = { .fd = -1 },
+                .started_us = clock_us() };
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
         daemon.clean = (struct timer){ .fired = on_clean, .owner = &daemon };

@@ -109,7 +109,9 @@ int daemon_test_policies(const struct settings *settings, struct csn_error *err)
 
 /* idle.c: whether requests of the socket or of the service go on. */
 bool daemon_is_working(const struct daemon *daemon);
-/* A request or a connection has ended: let the deadline of the state fire at once if the state waits for nothing else. */
+/*
+ * A request or a connection has ended: let the deadline of the state fire at once if the state waits for nothing else.
+ */
 void daemon_look(struct daemon *daemon);
 
 #endif

@@ -20,7 +20,8 @@ static void on_changed(void *owner, const struct setting *setting, const char *w
                 log_text(LOG_INFO, "reload: %s is \"%.300s\" now, and was \"%.300s\"", setting->key, is, was);
         } else {
                 count->waiting++;
-                log_text(LOG_WARN, "reload: %s stays \"%.300s\"; it needs a restart to become \"%.300s\"", setting->key, was, is);
+                log_text(LOG_WARN, "reload: %s stays \"%.300s\"; it needs a restart to become \"%.300s\"", setting->key,
+                        was, is);
         }
 }
 
@@ -33,7 +34,8 @@ int daemon_test_policies(const struct settings *settings, struct csn_error *err)
         return rc;
 }
 
-static int load(struct daemon *daemon, struct settings *fresh, uid_t **ret_uids, size_t *ret_uids_n, struct csn_error *err)
+static int load(struct daemon *daemon, struct settings *fresh, uid_t **ret_uids, size_t *ret_uids_n,
+        struct csn_error *err)
 {
         if (settings_load(daemon->sources, fresh, err) < 0)
                 return -err->code;
@@ -59,16 +61,21 @@ void daemon_reload(struct daemon *daemon)
         } else {
                 log_set_level((enum log_level)fresh.engine.log_level);
                 settings_reload(daemon->settings, &fresh, on_changed, &count);
-                if (!json_equal(daemon->settings->tools ? daemon->settings->tools : json_null(), fresh.tools ? fresh.tools : json_null())) {
+                if (!json_equal(daemon->settings->tools ? daemon->settings->tools : json_null(),
+                            fresh.tools ? fresh.tools : json_null())) {
                         count.waiting++;
-                        log_text(LOG_WARN, "reload: mcpServers and tools stay as they were; they need a restart, for the daemon cannot start other programs");
+                        log_text(LOG_WARN,
+                                "reload: mcpServers and tools stay as they were; they need a restart, for the daemon cannot start other programs");
                 }
                 daemon->uids = uids;
                 daemon->uids_n = uids_n;
                 engine_reload(daemon->engine);
                 service_changed(daemon->service);
-                log_text(LOG_INFO, "reload: settings changed: %u, waiting for a restart: %u; policies are read again", count.changed, count.waiting);
-                notify_send("READY=1\nSTATUS=Serving; settings changed by the last reload: %u, waiting for a restart: %u", count.changed, count.waiting);
+                log_text(LOG_INFO, "reload: settings changed: %u, waiting for a restart: %u; policies are read again",
+                        count.changed, count.waiting);
+                notify_send(
+                        "READY=1\nSTATUS=Serving; settings changed by the last reload: %u, waiting for a restart: %u",
+                        count.changed, count.waiting);
         }
         settings_done(&fresh);
 }

@@ -20,7 +20,8 @@ void notify_open(void)
                 address.sun_path[0] = 0;   /* the abstract namespace, unix(7) */
         auto_fd fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0 || connect(fd, (const struct sockaddr *)&address, len) < 0)
-                log_text(LOG_WARN, "the service manager does not hear us at NOTIFY_SOCKET=%s: %s", path, strerrordesc_np(errno));
+                log_text(LOG_WARN, "the service manager does not hear us at NOTIFY_SOCKET=%s: %s", path,
+                        strerrordesc_np(errno));
         else
                 notify_fd = take_fd(&fd);
 }

@@ -15,7 +15,8 @@ const struct e2b_template *e2b_template_named(const char *name)
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
                 const struct e2b_template *one = &templates[i];
-                if ((strlen(one->id) == len && memcmp(one->id, bare, len) == 0) || (strlen(one->name) == len && memcmp(one->name, bare, len) == 0))
+                if ((strlen(one->id) == len && memcmp(one->id, bare, len) == 0) ||
+                        (strlen(one->name) == len && memcmp(one->name, bare, len) == 0))
                         return one;
         }
         return NULL;

@@ -25,7 +25,8 @@ static void take(struct build_command *build_command, int stream, const char *by
                 }
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct build_command *build_command = call->owner;
         struct csn_error err;
@@ -51,12 +52,13 @@ static const struct pair *pairs_of(json_t *env, struct arena *arena, size_t *ret
         const char *name;
         json_t *value;
         *ret_n = 0;
-        json_object_foreach(env, name, value)
-                pairs[(*ret_n)++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
+        json_object_foreach(env, name, value) pairs[(*ret_n)++] =
+                (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
         return pairs;
 }
 
-int build_command_run(struct psandbox *psandbox, struct build_command *build_command, const struct build_command_what *what, struct csn_error *err)
+int build_command_run(struct psandbox *psandbox, struct build_command *build_command,
+        const struct build_command_what *what, struct csn_error *err)
 {
         static const struct guest_call_events events = { .packet = on_packet, .ended = on_ended };
         struct arena arena = { 0 };
@@ -69,8 +71,10 @@ int build_command_run(struct psandbox *psandbox, struct build_command *build_com
         for (size_t i = 0; i < ARRAY_LEN(what->args) && what->args[i]; i++)
                 argv[argv_n++] = arena_text(&arena, "%s", what->args[i]);
         argv[argv_n] = NULL;
-        struct guest_process process = { .folder = arena_text(&arena, "%s", what->folder), .argv = argv, .argv_n = argv_n,
-                                         .flags = what->account == account_ROOT ? GUEST_AS_ROOT : 0 };
+        struct guest_process process = { .folder = arena_text(&arena, "%s", what->folder),
+                .argv = argv,
+                .argv_n = argv_n,
+                .flags = what->account == account_ROOT ? GUEST_AS_ROOT : 0 };
         process.env = psandbox_env(psandbox, what->account, pairs, pairs_n, &arena, &process.env_n);
         for (int i = 0; i < 2; i++) {
                 buf_done(&build_command->lines[i]);

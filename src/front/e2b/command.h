@@ -34,7 +34,8 @@ struct build_command_what {
 };
 
 /* Start the program; done() follows.  Errors: as guest calls. */
-int build_command_run(struct psandbox *psandbox, struct build_command *build_command, const struct build_command_what *what, struct csn_error *err);
+int build_command_run(struct psandbox *psandbox, struct build_command *build_command,
+        const struct build_command_what *what, struct csn_error *err);
 /* Kill the program without done().  Harmless twice. */
 void build_command_stop(struct build_command *build_command);
 

@@ -137,7 +137,10 @@ struct e2b_sandbox {
         struct timer end, freeze;
         bool killing;                       /* killed: requests no longer find the sandbox */
 
-        /* Created by the rooms envd and interpreter at first use, and freed by hooks->ended().  NULL after a pause without memory. */
+        /*
+         * Created by the rooms envd and interpreter at first use, and freed by hooks->ended().  NULL after a pause
+         * without memory.
+         */
         struct e2b_envd *envd;
         struct e2b_interpreter *interpreter;
 };
@@ -145,7 +148,7 @@ struct e2b_sandbox {
 /* The state of the front. */
 struct e2b {
         struct e2b_sandbox *sandboxes;     /* newest first */
-        struct build *builds;              /* of templates: those that go on or are remembered (e2b/templates/build.h) */
+        struct build *builds; /* of templates: those that go on or are remembered (e2b/templates/build.h) */
 };
 
 struct e2b *e2b_of(const struct service *service);
@@ -246,7 +249,10 @@ struct e2b_template {
 const struct e2b_template *e2b_template_named(const char *name);
 /* The predefined templates in their order; NULL after the last one. */
 const struct e2b_template *e2b_base_template(size_t n);
-/* A snapshot, with its files and its build as e2b_template_find() returns them (templates/build.h).  NULL with err->code 0: no snapshot of this name. */
+/*
+ * A snapshot, with its files and its build as e2b_template_find() returns them (templates/build.h).  NULL with
+ * err->code 0: no snapshot of this name.
+ */
 const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
                                              struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err);
@@ -262,7 +268,8 @@ void e2b_env_files_free(struct e2b_env_files *env_files);
 /* ---- the log (logs.c) ---- */
 
 /* Add a line to a sandbox's log; the level is a literal: info, warn, error. */
-void e2b_log(struct e2b_sandbox *sandbox, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void e2b_log(struct e2b_sandbox *sandbox, const char *level, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /* ---- network rules (network.c) ---- */
 

@@ -23,7 +23,8 @@ void e2b_env_files_free(struct e2b_env_files *env_files)
         free(env_files);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
@@ -49,17 +50,21 @@ static void write_next(struct e2b_env_files *env_files)
         struct e2b_sandbox *sandbox = env_files->sandbox;
         const struct {
                 const char *name, *text;
-        } all[] = { { "E2B_SANDBOX", "true" }, { "E2B_SANDBOX_ID", sandbox->id }, { "E2B_TEMPLATE_ID", e2b_template_id(&sandbox->wish) } };
+        } all[] = { { "E2B_SANDBOX", "true" }, { "E2B_SANDBOX_ID", sandbox->id },
+                { "E2B_TEMPLATE_ID", e2b_template_id(&sandbox->wish) } };
         while (env_files->at < ARRAY_LEN(all)) {
                 const char *text = all[env_files->at].text;
                 char path[40];
                 snprintf(path, sizeof path, "/run/e2b/.%s", all[env_files->at++].name);
-                const struct guest_file file = { .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" } };
+                const struct guest_file file = {
+                        .verb = GUEST_WRITE, .flags = GUEST_FILE_AS_ROOT, .path = path, .space = (char[]){ "" }
+                };
                 struct csn_error err;
                 env_files->call = (struct guest_call){ .events = &events, .owner = env_files };
                 if (guest_call_file(sandbox->psandbox, &env_files->call, &file, &err) < 0)
                         continue;
-                if (guest_call_send(&env_files->call, GUEST_DATA, text, strlen(text)) && guest_call_send(&env_files->call, GUEST_DATA_END, "", 0))
+                if (guest_call_send(&env_files->call, GUEST_DATA, text, strlen(text)) &&
+                        guest_call_send(&env_files->call, GUEST_DATA_END, "", 0))
                         return;
                 guest_call_close(&env_files->call);
         }

@@ -39,8 +39,8 @@ static json_t *describe(const struct e2b_line *line, struct arena *arena)
         /* Older clients read a line as JSON. */
         json_t *inner = json_pack("{s:s, s:s, s:s%}", "level", line->level, "logger", "sandbox", "message", text, len);
         char *raw = json_dumps(inner, JSON_COMPACT);
-        json_t *json = json_pack("{s:o, s:s, s:s%, s:s, s:{}}", "timestamp", e2b_time(line->ms), "line", raw ? raw : "{}", "message", text, len, "level",
-                                 line->level, "fields");
+        json_t *json = json_pack("{s:o, s:s, s:s%, s:s, s:{}}", "timestamp", e2b_time(line->ms), "line",
+                raw ? raw : "{}", "message", text, len, "level", line->level, "fields");
         json_decref(inner);
         free(raw);
         return json;
@@ -52,11 +52,13 @@ void e2b_get_logs(struct http_request *request)
         const struct e2b_sandbox *sandbox = e2b_named(request);
         const struct e2b_logs *logs = sandbox ? sandbox->logs : NULL;
         int64_t from_ms, limit;
-        if (!sandbox || !e2b_query_number(request, "start", 0, &from_ms) || !e2b_query_number(request, "cursor", from_ms, &from_ms) ||
-            !e2b_query_number(request, "limit", LIMIT, &limit))
+        if (!sandbox || !e2b_query_number(request, "start", 0, &from_ms) ||
+                !e2b_query_number(request, "cursor", from_ms, &from_ms) ||
+                !e2b_query_number(request, "limit", LIMIT, &limit))
                 return;
         json_t *list = json_array();
-        for (uint64_t i = logs && logs->made > E2B_LINES_MAX ? logs->made - E2B_LINES_MAX : 0; logs && i < logs->made; i++) {
+        for (uint64_t i = logs && logs->made > E2B_LINES_MAX ? logs->made - E2B_LINES_MAX : 0; logs && i < logs->made;
+                i++) {
                 const struct e2b_line *line = &logs->lines[i % E2B_LINES_MAX];
                 if (line->ms >= from_ms && (int64_t)json_array_size(list) < limit)
                         json_array_append_new(list, describe(line, &request->arena));

@@ -40,11 +40,15 @@ static json_t *metric_of(struct e2b_sandbox *sandbox, struct looking *one)
         json_int_t memory = json_integer_value(json_object_get(use, "memory_bytes")), disk_used, disk_total;
         int64_t now_ms = time_now_ms();
         /* Since somebody looked last, or since its beginning. */
-        double passed_ms = (double)max_u64((uint64_t)(now_ms - (sandbox->looked_ms ? sandbox->looked_ms : sandbox->started_ms)), 1);
+        double passed_ms =
+                (double)max_u64((uint64_t)(now_ms - (sandbox->looked_ms ? sandbox->looked_ms : sandbox->started_ms)),
+                        1);
         parse_disk(one, &disk_used, &disk_total);
-        json_t *json = json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "timestamp", e2b_time(now_ms), "timestampUnix", (json_int_t)(now_ms / 1000),
-                                 "cpuCount", (json_int_t)sandbox->cpus, "cpuUsedPct", (cpu_ms - sandbox->looked_cpu_ms) * 100 / passed_ms, "memUsed",
-                                 memory, "memTotal", (json_int_t)sandbox->memory_bytes, "memCache", disk_used, "diskUsed", disk_used, "diskTotal", disk_total);
+        json_t *json = json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "timestamp", e2b_time(now_ms),
+                "timestampUnix", (json_int_t)(now_ms / 1000), "cpuCount", (json_int_t)sandbox->cpus, "cpuUsedPct",
+                (cpu_ms - sandbox->looked_cpu_ms) * 100 / passed_ms, "memUsed", memory, "memTotal",
+                (json_int_t)sandbox->memory_bytes, "memCache", disk_used, "diskUsed", disk_used, "diskTotal",
+                disk_total);
         sandbox->looked_ms = now_ms;
         sandbox->looked_cpu_ms = cpu_ms;
         json_decref(use);
@@ -56,11 +60,13 @@ static void answer(struct looking *one, bool seen)
         struct http_request *request = one->request;
         struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), one->id, request->tenant);
         request->gone = NULL;
-        http_json(request, MHD_HTTP_OK, seen && sandbox && sandbox->psandbox ? json_pack("[o]", metric_of(sandbox, one)) : json_array());
+        http_json(request, MHD_HTTP_OK,
+                seen && sandbox && sandbox->psandbox ? json_pack("[o]", metric_of(sandbox, one)) : json_array());
         looking_free(one);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct looking *one = call->owner;
         (void)fds;
@@ -82,12 +88,17 @@ static void on_stats(struct psandbox_waiter *waiter, const struct csn_error *err
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct looking *one = waiter->owner;
-        char *argv[] = { (char[]){ "/usr/bin/stat" }, (char[]){ "-f" }, (char[]){ "-c" }, (char[]){ "%b %f %S" }, (char[]){ "/home/user" }, NULL }, *env[] = { NULL };
-        const struct guest_process process = { .folder = (char[]){ "/" }, .argv = argv, .argv_n = ARRAY_LEN(argv) - 1, .env = env };
+        char *argv[] = { (char[]){ "/usr/bin/stat" }, (char[]){ "-f" }, (char[]){ "-c" }, (char[]){ "%b %f %S" },
+                (char[]){ "/home/user" }, NULL },
+             *env[] = { NULL };
+        const struct guest_process process = {
+                .folder = (char[]){ "/" }, .argv = argv, .argv_n = ARRAY_LEN(argv) - 1, .env = env
+        };
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(one->request), one->id, one->request->tenant);
         struct csn_error err;
         one->call = (struct guest_call){ .events = &events, .owner = one };
-        if (error || !sandbox || sandbox->state != E2B_RUNNING || guest_call_process(sandbox->psandbox, &one->call, &process, &err) < 0)
+        if (error || !sandbox || sandbox->state != E2B_RUNNING ||
+                guest_call_process(sandbox->psandbox, &one->call, &process, &err) < 0)
                 answer(one, false);
 }
 
@@ -100,7 +111,8 @@ void e2b_metrics(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_named(request);
         int64_t start_s, end_s, now_s = time_now_ms() / 1000;
-        if (!sandbox || !e2b_query_number(request, "start", 0, &start_s) || !e2b_query_number(request, "end", now_s, &end_s))
+        if (!sandbox || !e2b_query_number(request, "start", 0, &start_s) ||
+                !e2b_query_number(request, "end", now_s, &end_s))
                 return;
         if (sandbox->state != E2B_RUNNING || start_s > now_s || end_s + SLACK_S < now_s) {
                 http_json(request, MHD_HTTP_OK, json_array());

@@ -24,7 +24,8 @@ static int check_list(const json_t *network, const char *name, bool names, struc
                 const char *text = json_string_value(one);
                 if (!text)
                         return err_field(err, name, "%s has to be a list of texts", name);
-                if (!is_all(text) && egress_parse_range(text, &range, &why) < 0 && (!names || egress_check_rule(text, &why) < 0))
+                if (!is_all(text) && egress_parse_range(text, &range, &why) < 0 &&
+                        (!names || egress_check_rule(text, &why) < 0))
                         return err_field(err, name, "%s has \"%.60s\": %s", name, text, why.text);
         }
         return 0;
@@ -49,10 +50,13 @@ int e2b_network_check(const json_t *network, struct csn_error *err)
         for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
                 const json_t *given = json_object_get(network, missing[i]);
                 if (given && !json_is_null(given) && (!json_is_object(given) || json_object_size(given)))
-                        return err_field(err, missing[i], "%s of a network is not there: requests on their way out are not changed here", missing[i]);
+                        return err_field(err, missing[i],
+                                "%s of a network is not there: requests on their way out are not changed here",
+                                missing[i]);
         }
-        return check_list(network, "allowOut", true, err) < 0 || check_list(network, "denyOut", false, err) < 0 ? -err->code
-                                                                                                                 : check_ports(network, "httpsPorts", err);
+        return check_list(network, "allowOut", true, err) < 0 || check_list(network, "denyOut", false, err) < 0
+                ? -err->code
+                : check_ports(network, "httpsPorts", err);
 }
 
 static void add_ranges(const json_t *list, bool allowed, struct egress_range *ranges, size_t *n)
@@ -74,9 +78,12 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err)
 {
         if (!sandbox->networked)
                 return 0;
-        const json_t *allow = json_object_get(sandbox->wish.network, "allowOut"), *deny = json_object_get(sandbox->wish.network, "denyOut");
+        const json_t *allow = json_object_get(sandbox->wish.network, "allowOut"),
+                     *deny = json_object_get(sandbox->wish.network, "denyOut");
         struct arena arena = { 0 };
-        struct egress_range *ranges = arena_alloc(&arena, 2 * (json_array_size(allow) + json_array_size(deny) + 1) * sizeof *ranges), ignored;
+        struct egress_range *ranges = arena_alloc(&arena,
+                                    2 * (json_array_size(allow) + json_array_size(deny) + 1) * sizeof *ranges),
+                            ignored;
         char **hosts = arena_alloc(&arena, (json_array_size(allow) + 1) * sizeof *hosts);
         struct csn_error why;
         json_t *one;
@@ -88,8 +95,11 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err)
         }
         add_ranges(allow, true, ranges, &n);
         add_ranges(deny, false, ranges, &n);
-        const struct egress_rules rules = { .public_ = sandbox->wish.internet, .hosts = hosts, .hosts_n = sandbox->wish.internet ? hosts_n : 0, .ranges = ranges,
-                                            .ranges_n = n };
+        const struct egress_rules rules = { .public_ = sandbox->wish.internet,
+                .hosts = hosts,
+                .hosts_n = sandbox->wish.internet ? hosts_n : 0,
+                .ranges = ranges,
+                .ranges_n = n };
         int rc = psandbox_set_network(sandbox->psandbox, &rules, err);
         arena_done(&arena);
         return rc;

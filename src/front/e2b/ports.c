@@ -1,6 +1,7 @@
 /*
- * All other ports of a sandbox: programs of the user's that listen inside.  A request is written anew for the program, and its answer read by
- * http_parser and passed on, for the program is hostile to us as to the client; after 101, bytes go both ways as they are.
+ * All other ports of a sandbox: programs of the user's that listen inside.  A request is written anew for the program,
+ * and its answer read by http_parser and passed on, for the program is hostile to us as to the client; after 101, bytes
+ * go both ways as they are.
  *
  * Each request has a connection of its own, through the sandbox's guest.
  */
@@ -69,7 +70,10 @@ static size_t take_nothing(struct http_request *request, const char *bytes, size
         return len;
 }
 
-/* From within a callback of its call, which lives on until we are back in the loop.  The request is the caller's to end. */
+/*
+ * From within a callback of its call, which lives on until we are back in the loop.  The request is the caller's to
+ * end.
+ */
 static struct http_request *finish(struct relay *relay)
 {
         struct http_request *request = relay->request;
@@ -113,12 +117,16 @@ static bool is_any_of(const char *name, const char *const *names, size_t n)
 /* What belongs to one connection, or to us. */
 static bool goes_on(const char *name)
 {
-        static const char *const ours[] = { "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade",
-                                            "Expect", "Host", "X-API-Key", "X-Access-Token", "E2b-Sandbox-Id", "E2b-Sandbox-Port", "E2B-Traffic-Access-Token" };
+        static const char *const ours[] = { "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE",
+                "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Host", "X-API-Key", "X-Access-Token",
+                "E2b-Sandbox-Id", "E2b-Sandbox-Port", "E2B-Traffic-Access-Token" };
         return !is_any_of(name, ours, ARRAY_LEN(ours));
 }
 
-/* Whether a text has no control characters and no blanks but these: some programs end a line at a carriage return alone. */
+/*
+ * Whether a text has no control characters and no blanks but these: some programs end a line at a carriage return
+ * alone.
+ */
 static bool is_plain(const char *text, const char *blanks)
 {
         for (; *text; text++)
@@ -174,12 +182,14 @@ static bool is_visible(const char *text)
 /* The Host that the client sent, or that the sandbox was made to show, with ${PORT} in it. */
 static void add_host(struct relay *relay, const struct e2b_sandbox *sandbox)
 {
-        const char *host = http_header(relay->request, "Host"), *mask = json_string_value(json_object_get(sandbox->wish.network, "maskRequestHost"));
+        const char *host = http_header(relay->request, "Host"),
+                   *mask = json_string_value(json_object_get(sandbox->wish.network, "maskRequestHost"));
         const char *port = mask ? strstr(mask, "${PORT}") : NULL;
         if (mask && !is_visible(mask))
                 mask = NULL;
         if (mask && port)
-                buf_printf(&relay->head, "Host: %.*s%u%s\r\n", (int)(port - mask), mask, relay->port, port + strlen("${PORT}"));
+                buf_printf(&relay->head, "Host: %.*s%u%s\r\n", (int)(port - mask), mask, relay->port,
+                        port + strlen("${PORT}"));
         else if (mask || host)
                 buf_printf(&relay->head, "Host: %s\r\n", mask ? mask : host);
 }
@@ -201,7 +211,8 @@ static bool write_head(struct relay *relay, const struct e2b_sandbox *sandbox)
         http_each_header(request, add_header, relay);
         if (relay->chunked)
                 buf_printf(&relay->head, "Transfer-Encoding: chunked\r\n");
-        return relay->upgrade ? buf_printf(&relay->head, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgrade) : buf_printf(&relay->head, "Connection: close\r\n\r\n");
+        return relay->upgrade ? buf_printf(&relay->head, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgrade)
+                              : buf_printf(&relay->head, "Connection: close\r\n\r\n");
 }
 
 static bool hand(struct relay *relay, const void *bytes, size_t len)
@@ -218,7 +229,8 @@ static bool flush(struct relay *relay)
         const void *bytes;
         size_t len;
         while (relay->tls && (len = tls_waiting(relay->tls, &bytes))) {
-                size_t room = relay->in_flight < GUEST_IN_MAX ? GUEST_IN_MAX - relay->in_flight : 0, n = min_u64(min_u64(len, GUEST_DATA_MAX), room);
+                size_t room = relay->in_flight < GUEST_IN_MAX ? GUEST_IN_MAX - relay->in_flight : 0,
+                       n = min_u64(min_u64(len, GUEST_DATA_MAX), room);
                 if (!n || !hand(relay, bytes, n))
                         return false;
                 tls_gone(relay->tls, n);
@@ -242,7 +254,8 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
         static char piece[GUEST_DATA_MAX];
         struct relay *relay = request->owner;
         size_t extra = CHUNK_EXTRA + (relay->tls ? TLS_EXTRA : 0);
-        size_t used = (size_t)min_u64(relay->in_flight, GUEST_IN_MAX) + extra, room = used < GUEST_IN_MAX ? GUEST_IN_MAX - used : 0;
+        size_t used = (size_t)min_u64(relay->in_flight, GUEST_IN_MAX) + extra,
+               room = used < GUEST_IN_MAX ? GUEST_IN_MAX - used : 0;
         size_t n = min_u64(min_u64(room, len), sizeof piece - CHUNK_EXTRA);
         if (!relay->connected || !n)
                 return 0;
@@ -281,8 +294,10 @@ static int end_header(struct relay *relay)
         relay->valued = false;
         if (relay->headers_n == HEADERS_MAX)
                 return -1;
-        relay->headers[relay->headers_n++] = (struct answer_header){ arena_copy(&relay->arena, relay->name.bytes ? relay->name.bytes : "", relay->name.len),
-                                                                     arena_copy(&relay->arena, relay->value.bytes ? relay->value.bytes : "", relay->value.len) };
+        relay->headers[relay->headers_n++] = (struct answer_header){
+                arena_copy(&relay->arena, relay->name.bytes ? relay->name.bytes : "", relay->name.len),
+                arena_copy(&relay->arena, relay->value.bytes ? relay->value.bytes : "", relay->value.len)
+        };
         relay->name.len = relay->value.len = 0;
         return 0;
 }
@@ -346,7 +361,8 @@ static int on_headers_complete(http_parser *parser)
                 http_answer(finish(relay), parser->status_code, NULL, mem_copy("", 0), 0);
                 return 1;
         }
-        http_stream_sized(request, parser->status_code, NULL, parser->flags & F_CONTENTLENGTH ? parser->content_length : UINT64_MAX);
+        http_stream_sized(request, parser->status_code, NULL,
+                parser->flags & F_CONTENTLENGTH ? parser->content_length : UINT64_MAX);
         return head ? 1 : 0;
 }
 
@@ -375,8 +391,12 @@ static int on_message_complete(http_parser *parser)
 /* What the program answers; at its end nothing. */
 static void parse(struct relay *relay, const char *bytes, size_t len)
 {
-        static const http_parser_settings settings = { .on_message_begin = on_message_begin, .on_header_field = on_header_field, .on_header_value = on_header_value,
-                                                       .on_headers_complete = on_headers_complete, .on_body = on_body, .on_message_complete = on_message_complete };
+        static const http_parser_settings settings = { .on_message_begin = on_message_begin,
+                .on_header_field = on_header_field,
+                .on_header_value = on_header_value,
+                .on_headers_complete = on_headers_complete,
+                .on_body = on_body,
+                .on_message_complete = on_message_complete };
         if (relay->raw) {
                 add_bytes(relay, bytes, len);
                 return;
@@ -443,7 +463,8 @@ static void take_tls(struct relay *relay, const uint8_t *bytes, size_t len)
                 fail(relay, "its TLS broke off");
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct relay *relay = call->owner;
         struct csn_error err;
@@ -511,15 +532,19 @@ static void pass_on(struct http_request *request)
                 return;
         }
         struct relay *relay = mem_alloc(sizeof *relay);
-        *relay = (struct relay){ .request = request, .loop = service_of(request)->loop, .port = e2b_port(request), .call = { .events = &events, .owner = relay },
-                                 .end = { .fired = on_end, .owner = relay } };
+        *relay = (struct relay){ .request = request,
+                .loop = service_of(request)->loop,
+                .port = e2b_port(request),
+                .call = { .events = &events, .owner = relay },
+                .end = { .fired = on_end, .owner = relay } };
         buf_init(&relay->name, KIB);
         buf_init(&relay->value, HTTP_HEAD_MAX);
         http_parser_init(&relay->parser, HTTP_RESPONSE);
         relay->parser.data = relay;
         if (request->uri[0] != '/' || !write_head(relay, sandbox)) {
                 relay_free(relay);
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "the head of the request is too long, its path is none, or it has a control character or a blank where none may be");
+                e2b_error(request, MHD_HTTP_BAD_REQUEST,
+                        "the head of the request is too long, its path is none, or it has a control character or a blank where none may be");
                 return;
         }
         if (speaks_tls(sandbox, relay->port) && !(relay->tls = tls_new(&err))) {

@@ -50,7 +50,8 @@ static unsigned parse_label(const char *host, const char **ret_id, size_t *ret_l
 static unsigned parse_token(const struct http_request *request, const char **ret_id, size_t *ret_len)
 {
         const char *token = http_header(request, "X-Access-Token");
-        for (const struct e2b_sandbox *one = token ? e2b_of(service_of(request))->sandboxes : NULL; one; one = one->next)
+        for (const struct e2b_sandbox *one = token ? e2b_of(service_of(request))->sandboxes : NULL; one;
+                one = one->next)
                 if (one->token[0] && e2b_same(one->token, token)) {
                         *ret_id = one->id;
                         *ret_len = strlen(one->id);
@@ -61,7 +62,8 @@ static unsigned parse_token(const struct http_request *request, const char **ret
 
 unsigned e2b_parse_target(const struct http_request *request, const char **ret_id, size_t *ret_len)
 {
-        const char *host = http_header(request, "Host"), *id = http_header(request, "E2b-Sandbox-Id"), *port = http_header(request, "E2b-Sandbox-Port");
+        const char *host = http_header(request, "Host"), *id = http_header(request, "E2b-Sandbox-Id"),
+                   *port = http_header(request, "E2b-Sandbox-Port");
         unsigned number = host ? parse_label(host, ret_id, ret_len) : 0;
         if (number)
                 return number;
@@ -127,15 +129,17 @@ static bool is_browser(const struct http_request *request)
 {
         const char *agent = http_header(request, "User-Agent");
         unsigned port = e2b_port(request);
-        return port && port != E2B_ENVD_PORT && port != E2B_INTERPRETER_PORT && agent && strncmp(agent, "Mozilla/5.0", 11) == 0;
+        return port && port != E2B_ENVD_PORT && port != E2B_INTERPRETER_PORT && agent &&
+                strncmp(agent, "Mozilla/5.0", 11) == 0;
 }
 
 static void show_page(struct http_request *request, const char *title, const char *text)
 {
         struct buf page;
         buf_init(&page, 4 * KIB);
-        buf_printf(&page, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head>\n<body><h1>%s</h1><p>%s.</p></body></html>\n", title, title,
-                   text);
+        buf_printf(&page,
+                "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title></head>\n<body><h1>%s</h1><p>%s.</p></body></html>\n",
+                title, title, text);
         http_answer(request, MHD_HTTP_BAD_GATEWAY, "text/html; charset=utf-8", page.bytes, page.len);
 }
 
@@ -206,7 +210,8 @@ bool e2b_life(struct http_request *request, const json_t *body, const char *name
         char shown[E2B_SHOWN_MAX];
         if (none ? !usual_s : !json_is_number(given) || seconds < 0 || seconds > (double)most_s) {
                 e2b_show(given, shown);
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s has to be a number of seconds from 0 to %llu; it is %s", name, (unsigned long long)most_s, shown);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST, "%s has to be a number of seconds from 0 to %llu; it is %s",
+                        name, (unsigned long long)most_s, shown);
                 return false;
         }
         *ret_ms = (uint64_t)(seconds * 1000);
@@ -241,7 +246,8 @@ bool e2b_limit(struct http_request *request, size_t *ret)
         *ret = number;
         if (!end || (!*end && number >= 1 && number <= E2B_PAGE_MAX))
                 return true;
-        e2b_error(request, MHD_HTTP_BAD_REQUEST, "limit is \"%.40s\"; it has to be a number from 1 to %d", limit, E2B_PAGE_MAX);
+        e2b_error(request, MHD_HTTP_BAD_REQUEST, "limit is \"%.40s\"; it has to be a number from 1 to %d", limit,
+                E2B_PAGE_MAX);
         return false;
 }
 

@@ -32,7 +32,8 @@ unsigned e2b_parse_target(const struct http_request *request, const char **ret_i
 /* ---- answers ---- */
 
 /* Answer with {"code": status, "message": ...}. */
-void e2b_error(struct http_request *request, unsigned status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void e2b_error(struct http_request *request, unsigned status, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
 /* Answer 502 with the reason: the sandbox is gone; no program listens on the port. */
 void e2b_not_found(struct http_request *request);
 void e2b_closed_port(struct http_request *request, unsigned port);

@@ -7,7 +7,10 @@
 #include <sys/random.h>
 
 #define AGAIN_US 100000        /* its time is over while it is being changed */
-#define STARTED_US 250000      /* a program has run so long before its sandbox is frozen: clients count its time from its start, and freeze it at once */
+/*
+ * a program has run so long before its sandbox is frozen: clients count its time from its start, and freeze it at once
+ */
+#define STARTED_US 250000
 
 /* ---- what they are made with ---- */
 
@@ -33,15 +36,21 @@ static uint64_t longest_ms(const struct service *service)
 static json_t *limits_of(const struct settings *settings, const json_t *build_spec)
 {
         json_t *limits = json_object();
-        json_int_t cpus = json_integer_value(json_object_get(build_spec, "cpuCount")), memory = json_integer_value(json_object_get(build_spec, "memoryMB"));
+        json_int_t cpus = json_integer_value(json_object_get(build_spec, "cpuCount")),
+                   memory = json_integer_value(json_object_get(build_spec, "memoryMB"));
         if (cpus)
-                json_object_set_new(limits, "cpu_milli", json_integer((json_int_t)min_u64((uint64_t)cpus * 1000, settings->ceilings.cpu_milli)));
+                json_object_set_new(limits, "cpu_milli",
+                        json_integer((json_int_t)min_u64((uint64_t)cpus * 1000, settings->ceilings.cpu_milli)));
         if (memory)
-                json_object_set_new(limits, "memory_bytes", json_integer((json_int_t)min_u64((uint64_t)memory * MIB, settings->ceilings.memory_bytes)));
+                json_object_set_new(limits, "memory_bytes",
+                        json_integer((json_int_t)min_u64((uint64_t)memory * MIB, settings->ceilings.memory_bytes)));
         return limits;
 }
 
-/* pip of Debian does not install beside Debian's own packages (PEP 668); but a sandbox is no system that has to be kept whole. */
+/*
+ * pip of Debian does not install beside Debian's own packages (PEP 668); but a sandbox is no system that has to be kept
+ * whole.
+ */
 static json_t *with_pip(json_t *env)
 {
         json_t *with = json_pack("{s:s}", "PIP_BREAK_SYSTEM_PACKAGES", "1");
@@ -56,11 +65,11 @@ int e2b_open_psandbox(struct service *service, const char *tenant, const struct 
         const struct settings *settings = service->settings;
         struct sandbox_request given = { 0 };
         struct arena arena = { 0 };
-        json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b", "image", template->image, "root",
-                                  settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root, "ttl_ms",
-                                          (json_int_t)longest_ms(service), "idle_ms", 0,
-                                  "network", settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
-                                  limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
+        json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b",
+                "image", template->image, "root", settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root,
+                "ttl_ms", (json_int_t)longest_ms(service), "idle_ms", 0, "network",
+                settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
+                limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
         rc = rc < 0 ? rc : psandbox_open(service->engine, &given, tenant, ret, err);
@@ -180,7 +189,8 @@ static void on_end(struct timer *timer)
         struct csn_error err;
         if (sandbox->psandbox && sandbox->state != E2B_RUNNING)
                 loop_timer(sandbox->service->loop, timer, AGAIN_US);
-        else if (!sandbox->psandbox || !sandbox->wish.auto_pause || e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
+        else if (!sandbox->psandbox || !sandbox->wish.auto_pause ||
+                e2b_sandbox_pause(sandbox, sandbox->wish.keep_memory, &err) < 0)
                 e2b_sandbox_kill(sandbox);
 }
 
@@ -295,10 +305,14 @@ static int has_room(const struct service *service, const char *tenant, struct cs
                 own += strcmp(one->tenant, tenant) == 0;
         }
         if (own >= most->sandboxes_owner_max)
-                return err_set(err, CSN_E_BUSY, 0, "there are %zu sandboxes, paused ones too, and engine.sandboxes_owner_max is %" PRIu64 ": end one", own,
-                               most->sandboxes_owner_max);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "there are %zu sandboxes, paused ones too, and engine.sandboxes_owner_max is %" PRIu64
+                        ": end one",
+                        own, most->sandboxes_owner_max);
         if (all >= most->sandboxes_max)
-                return err_set(err, CSN_E_BUSY, 0, "there are %zu sandboxes of all, and engine.sandboxes_max is %" PRIu64, all, most->sandboxes_max);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "there are %zu sandboxes of all, and engine.sandboxes_max is %" PRIu64, all,
+                        most->sandboxes_max);
         return 0;
 }
 
@@ -309,9 +323,13 @@ int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2
         if (has_room(service, tenant, err) < 0)
                 return -err->code;
         struct e2b_sandbox *sandbox = mem_alloc(sizeof *sandbox);
-        *sandbox = (struct e2b_sandbox){ .service = service, .started_ms = time_now_ms(), .end = { .fired = on_end, .owner = sandbox },
-                                         .over = { .done = on_psandbox_over, .owner = sandbox }, .news = { .owner = sandbox },
-                                         .wish = e2b_wish_copy(wish), .image = e2b_image_ref(image) };
+        *sandbox = (struct e2b_sandbox){ .service = service,
+                .started_ms = time_now_ms(),
+                .end = { .fired = on_end, .owner = sandbox },
+                .over = { .done = on_psandbox_over, .owner = sandbox },
+                .news = { .owner = sandbox },
+                .wish = e2b_wish_copy(wish),
+                .image = e2b_image_ref(image) };
         make_id(sandbox->id);
         snprintf(sandbox->tenant, sizeof sandbox->tenant, "%s", tenant);
         if (wish->secure)
@@ -330,7 +348,10 @@ int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2
 
 /* ---- asleep and awake ---- */
 
-/* It goes on for the time that is left.  There may be none, for it was to be paused at its end: then this is it, or it would live for ever. */
+/*
+ * It goes on for the time that is left.  There may be none, for it was to be paused at its end: then this is it, or it
+ * would live for ever.
+ */
 static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *error)
 {
         int64_t left_ms = sandbox->end_ms - time_now_ms();
@@ -409,7 +430,8 @@ static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_erro
 int e2b_sandbox_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_error *err)
 {
         if (sandbox->state != E2B_RUNNING)
-                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id, sandbox->state == E2B_PAUSED ? "paused already" : "being paused or resumed");
+                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id,
+                        sandbox->state == E2B_PAUSED ? "paused already" : "being paused or resumed");
         sandbox->state = E2B_PAUSING;
         if (begin_pause(sandbox, memory, err) < 0) {
                 sandbox->state = E2B_RUNNING;
@@ -436,7 +458,8 @@ int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_erro
         if (sandbox->state == E2B_RESUMING)
                 return 0;
         if (sandbox->state != E2B_PAUSED)
-                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id, sandbox->state == E2B_RUNNING ? "running" : "being paused");
+                return err_set(err, CSN_E_BUSY, 0, "sandbox %s is %s", sandbox->id,
+                        sandbox->state == E2B_RUNNING ? "running" : "being paused");
         sandbox->state = E2B_RESUMING;
         if (begin_resume(sandbox, err) < 0) {
                 sandbox->state = E2B_PAUSED;
@@ -450,8 +473,9 @@ int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_erro
 
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox)
 {
-        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "sandboxID", sandbox->id, "templateID", e2b_template_id(&sandbox->wish), "alias",
-                                 e2b_template_name(&sandbox->wish), "clientID", "caisson", "envdVersion", E2B_ENVD_VERSION, "domain");
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "sandboxID", sandbox->id, "templateID",
+                e2b_template_id(&sandbox->wish), "alias", e2b_template_name(&sandbox->wish), "clientID", "caisson",
+                "envdVersion", E2B_ENVD_VERSION, "domain");
         if (sandbox->token[0])
                 json_object_set_new(json, "envdAccessToken", json_string(sandbox->token));
         if (sandbox->traffic_token[0])
@@ -467,11 +491,13 @@ json_t *e2b_sandbox_describe(const struct e2b_sandbox *sandbox, bool tokens)
                 json_object_del(json, "envdAccessToken");
                 json_object_del(json, "trafficAccessToken");
         }
-        json_t *more = json_pack("{s:o, s:o, s:s, s:I, s:I, s:I, s:O, s:b, s:{s:s, s:b}, s:[]}", "startedAt", e2b_time(sandbox->started_ms), "endAt",
-                                 e2b_time(sandbox->end_ms), "state", e2b_sandbox_is_paused(sandbox) ? "paused" : "running", "cpuCount",
-                                 (json_int_t)sandbox->cpus, "memoryMB", (json_int_t)(sandbox->memory_bytes / MIB), "diskSizeMB",
-                                 (json_int_t)(sandbox->disk_bytes / MIB), "metadata", wish->metadata, "allowInternetAccess", wish->internet, "lifecycle",
-                                 "onTimeout", wish->auto_pause ? "pause" : "kill", "autoResume", wish->auto_resume, "volumeMounts");
+        json_t *more = json_pack("{s:o, s:o, s:s, s:I, s:I, s:I, s:O, s:b, s:{s:s, s:b}, s:[]}", "startedAt",
+                e2b_time(sandbox->started_ms), "endAt", e2b_time(sandbox->end_ms), "state",
+                e2b_sandbox_is_paused(sandbox) ? "paused" : "running", "cpuCount", (json_int_t)sandbox->cpus,
+                "memoryMB", (json_int_t)(sandbox->memory_bytes / MIB), "diskSizeMB",
+                (json_int_t)(sandbox->disk_bytes / MIB), "metadata", wish->metadata, "allowInternetAccess",
+                wish->internet, "lifecycle", "onTimeout", wish->auto_pause ? "pause" : "kill", "autoResume",
+                wish->auto_resume, "volumeMounts");
         json_object_update(json, more);
         json_decref(more);
         if (wish->network)

@@ -4,7 +4,8 @@
 struct e2b_sandbox *e2b_sandbox_find(const struct service *service, const char *id, const char *tenant)
 {
         for (struct e2b_sandbox *sandbox = e2b_of(service)->sandboxes; sandbox; sandbox = sandbox->next)
-                if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 && (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
+                if (sandbox->state != E2B_MAKING && strcmp(sandbox->id, id) == 0 &&
+                        (!tenant[0] || strcmp(sandbox->tenant, tenant) == 0))
                         return sandbox;
         return NULL;
 }

@@ -1,8 +1,9 @@
 /*
  * Files of a sandbox that are kept as a template, or go into others at once; see e2b.h.
  *
- * A snapshot is two files in the folder `snapshots` beside the store: ID.tar, and ID.json with whose it is, what it is called and what it is of.
- * They get their names when they are whole, the second one last, so a snapshot is there as a whole or not at all.
+ * A snapshot is two files in the folder `snapshots` beside the store: ID.tar, and ID.json with whose it is, what it is
+ * called and what it is of. They get their names when they are whole, the second one last, so a snapshot is there as a
+ * whole or not at all.
  */
 #include "front/e2b/request.h"
 
@@ -62,11 +63,17 @@ static json_t *load_all(const struct service *service, const char *tenant, size_
         *ret_all = 0;
         for (struct dirent *found; dir && (found = readdir(dir));) {
                 size_t len = strlen(found->d_name), at = 0;
-                json_t *about = len > 5 && is_id(found->d_name, len - 5) && strcmp(found->d_name + len - 5, ".json") == 0 ? load_about(folder, found->d_name) : NULL;
-                const char *made = json_string_value(json_object_get(about, "createdAt")), *of = json_string_value(json_object_get(about, "tenant"));
+                json_t *about =
+                        len > 5 && is_id(found->d_name, len - 5) && strcmp(found->d_name + len - 5, ".json") == 0
+                        ? load_about(folder, found->d_name)
+                        : NULL;
+                const char *made = json_string_value(json_object_get(about, "createdAt")),
+                           *of = json_string_value(json_object_get(about, "tenant"));
                 *ret_all += about != NULL;
                 if (made && of && strcmp(of, tenant) == 0) {
-                        while (at < json_array_size(list) && strcmp(json_string_value(json_object_get(json_array_get(list, at), "createdAt")), made) > 0)
+                        while (at < json_array_size(list) &&
+                                strcmp(json_string_value(json_object_get(json_array_get(list, at), "createdAt")),
+                                        made) > 0)
                                 at++;
                         json_array_insert(list, at, about);
                 }
@@ -80,12 +87,14 @@ static json_t *load_all(const struct service *service, const char *tenant, size_
 /* "name", "team/name", "name:default". */
 static bool is_called(const json_t *about, const char *given)
 {
-        const char *id = json_string_value(json_object_get(about, "id")), *name = json_string_value(json_object_get(about, "name"));
+        const char *id = json_string_value(json_object_get(about, "id")),
+                   *name = json_string_value(json_object_get(about, "name"));
         const char *slash = strrchr(given, '/'), *bare = slash ? slash + 1 : given;
         size_t len = strcspn(bare, ":");
         if (bare[len] && strcmp(bare + len, ":default") != 0)
                 return false;
-        return (id && strlen(id) == len && memcmp(id, bare, len) == 0) || (name && strlen(name) == len && memcmp(name, bare, len) == 0);
+        return (id && strlen(id) == len && memcmp(id, bare, len) == 0) ||
+                (name && strlen(name) == len && memcmp(name, bare, len) == 0);
 }
 
 /* The newest one of this name; the caller's reference, or NULL. */
@@ -143,7 +152,9 @@ static int name_file(int folder, int fd, const char *id, const char *suffix, str
         char from[40], to[ID_LEN + 6];
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
         snprintf(to, sizeof to, "%.*s.%s", ID_LEN, id, suffix);
-        return linkat(AT_FDCWD, from, folder, to, AT_SYMLINK_FOLLOW) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep the snapshot %s", to) : 0;
+        return linkat(AT_FDCWD, from, folder, to, AT_SYMLINK_FOLLOW) < 0
+                ? err_set(err, CSN_E_SYSTEM, errno, "keep the snapshot %s", to)
+                : 0;
 }
 
 static int keep(const struct service *service, const struct saving *saving, struct csn_error *err)
@@ -154,7 +165,9 @@ static int keep(const struct service *service, const struct saving *saving, stru
         if (folder < 0)
                 return -err->code;
         char *text = json_dumps(saving->about, JSON_COMPACT);
-        int rc = about < 0 || !text || io_write_all(about, text, strlen(text)) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "write what a snapshot is of") : 0;
+        int rc = about < 0 || !text || io_write_all(about, text, strlen(text)) < 0
+                ? err_set(err, CSN_E_SYSTEM, errno, "write what a snapshot is of")
+                : 0;
         free(text);
         rc = rc < 0 ? rc : name_file(folder, saving->image->fd, id, "tar", err);
         return rc < 0 ? rc : name_file(folder, about, id, "json", err);
@@ -177,7 +190,8 @@ static void on_gone(struct http_request *request)
 }
 
 /* Takes `saving`; done() has the image then, and the request no owner. */
-static void save(struct http_request *request, struct e2b_sandbox *sandbox, struct saving *saving, void (*done)(struct psandbox_copy *, const struct csn_error *))
+static void save(struct http_request *request, struct e2b_sandbox *sandbox, struct saving *saving,
+        void (*done)(struct psandbox_copy *, const struct csn_error *))
 {
         struct csn_error err;
         saving->request = request;
@@ -203,8 +217,9 @@ static json_t *describe(const json_t *about)
         char full[NAME_MAX_LEN + 10];
         const char *name = e2b_text(about, "name");
         snprintf(full, sizeof full, "%s:default", name);
-        return json_pack("{s:s, s:o, s:s, s:s}", "snapshotID", e2b_text(about, "id"), "names", name[0] ? json_pack("[s]", full) : json_array(), "sandboxID",
-                         e2b_text(about, "sandbox"), "createdAt", e2b_text(about, "createdAt"));
+        return json_pack("{s:s, s:o, s:s, s:s}", "snapshotID", e2b_text(about, "id"), "names",
+                name[0] ? json_pack("[s]", full) : json_array(), "sandboxID", e2b_text(about, "sandbox"), "createdAt",
+                e2b_text(about, "createdAt"));
 }
 
 static void on_snapshot(struct psandbox_copy *copy, const struct csn_error *error)
@@ -224,7 +239,8 @@ static void on_snapshot(struct psandbox_copy *copy, const struct csn_error *erro
 
 static bool is_name(const char *name)
 {
-        return strlen(name) <= NAME_MAX_LEN && name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == strlen(name);
+        return strlen(name) <= NAME_MAX_LEN && name[0] &&
+                strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == strlen(name);
 }
 
 static void begin_snapshot(struct http_request *request, struct e2b_sandbox *sandbox, const char *name)
@@ -235,14 +251,16 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
         size_t own = json_array_size(list);
         json_decref(list);
         if (own >= E2B_SNAPSHOTS_OWNER_MAX || all >= E2B_SNAPSHOTS_MAX) {
-                e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "there are %zu snapshots, %zu of them yours; there may be %d, and %d of one owner: delete one", all,
-                          own, E2B_SNAPSHOTS_MAX, E2B_SNAPSHOTS_OWNER_MAX);
+                e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS,
+                        "there are %zu snapshots, %zu of them yours; there may be %d, and %d of one owner: delete one",
+                        all, own, E2B_SNAPSHOTS_MAX, E2B_SNAPSHOTS_OWNER_MAX);
                 return;
         }
         struct saving *saving = mem_alloc(sizeof *saving);
         hex_random(ID_LEN / 2, id);
-        *saving = (struct saving){ .about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id, "name", name, "tenant", sandbox->tenant, "template",
-                                                      sandbox->wish.template->name, "sandbox", sandbox->id, "createdAt", e2b_time(time_now_ms())) };
+        *saving = (struct saving){ .about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id, "name", name,
+                                           "tenant", sandbox->tenant, "template", sandbox->wish.template->name,
+                                           "sandbox", sandbox->id, "createdAt", e2b_time(time_now_ms())) };
         json_object_set(saving->about, "recipe", sandbox->wish.build_spec);
         save(request, sandbox, saving, on_snapshot);
 }
@@ -254,7 +272,8 @@ void e2b_post_snapshot(struct http_request *request)
         json_t *body = sandbox ? e2b_body(request, members) : NULL;
         const char *name = json_string_value(json_object_get(body, "name"));
         if (name && !is_name(name))
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "name has to be a text of letters, digits, - _ and ., at most %d", NAME_MAX_LEN);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST,
+                        "name has to be a text of letters, digits, - _ and ., at most %d", NAME_MAX_LEN);
         else if (body)
                 begin_snapshot(request, sandbox, name ? name : "");
         json_decref(body);
@@ -262,7 +281,8 @@ void e2b_post_snapshot(struct http_request *request)
 
 void e2b_list_snapshots(struct http_request *request)
 {
-        const char *sandbox = http_query(request, "sandboxID"), *name = http_query(request, "name"), *token = http_query(request, "nextToken");
+        const char *sandbox = http_query(request, "sandboxID"), *name = http_query(request, "name"),
+                   *token = http_query(request, "nextToken");
         size_t limit, all, i, skip = token ? strtoul(token, NULL, 10) : 0, seen = 0;
         char next[24];
         json_t *about, *page = json_array();
@@ -272,7 +292,8 @@ void e2b_list_snapshots(struct http_request *request)
         }
         json_t *list = load_all(service_of(request), request->tenant, &all);
         json_array_foreach(list, i, about) {
-                if ((sandbox && strcmp(e2b_text(about, "sandbox"), sandbox) != 0) || (name && !is_called(about, name)) || seen++ < skip)
+                if ((sandbox && strcmp(e2b_text(about, "sandbox"), sandbox) != 0) ||
+                        (name && !is_called(about, name)) || seen++ < skip)
                         continue;
                 if (json_array_size(page) == limit) {
                         snprintf(next, sizeof next, "%zu", skip + limit);
@@ -383,12 +404,14 @@ static void on_forked(struct psandbox_copy *copy, const struct csn_error *error)
 void e2b_fork(struct http_request *request)
 {
         struct e2b_sandbox *sandbox;
-        static const struct e2b_member members[] = { { .name = "count", .kind = E2B_NUMBER, .most = E2B_FORKS_MAX }, { 0 } };
+        static const struct e2b_member members[] = { { .name = "count", .kind = E2B_NUMBER, .most = E2B_FORKS_MAX },
+                { 0 } };
         json_t *body = e2b_body(request, members);
         uint64_t count = 1, life_ms;
         e2b_number(json_object_get(body, "count"), &count);
         if (body && !count) {
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "count is 0; it has to be a whole number from 1 to %d", E2B_FORKS_MAX);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST, "count is 0; it has to be a whole number from 1 to %d",
+                        E2B_FORKS_MAX);
         } else if (body && e2b_life(request, body, "timeout", E2B_LIFE_S, &life_ms) && (sandbox = e2b_named(request))) {
                 struct saving *saving = mem_alloc(sizeof *saving);
                 *saving = (struct saving){ .wish = e2b_wish_copy(&sandbox->wish), .count = count, .life_ms = life_ms };

@@ -44,8 +44,10 @@ static int run(struct start *start, struct build_command *build_command, const c
 {
         int account = account_USER;
         e2b_account(e2b_text(start->build_spec, "user"), &account);
-        const struct build_command_what what = { .account = account, .folder = e2b_text(start->build_spec, "workdir"), .env = json_object_get(start->build_spec, "env"),
-                                          .command = command };
+        const struct build_command_what what = { .account = account,
+                .folder = e2b_text(start->build_spec, "workdir"),
+                .env = json_object_get(start->build_spec, "env"),
+                .command = command };
         return build_command_run(start->psandbox, build_command, &what, err);
 }
 
@@ -74,7 +76,8 @@ static void on_program_ended(struct build_command *build_command, int status, co
         if (error) {
                 tell(start, error);
         } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-                err_set(&err, CSN_E_INPUT, 0, "the start command ended with %s %d", WIFEXITED(status) ? "exit status" : "signal",
+                err_set(&err, CSN_E_INPUT, 0, "the start command ended with %s %d",
+                        WIFEXITED(status) ? "exit status" : "signal",
                         WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
                 start->line(start, true, err.text);
                 tell(start, &err);

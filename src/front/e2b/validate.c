@@ -1,7 +1,7 @@
 /*
- * What the members of a body may be, by tables: what is of another kind is refused with its name and what it is, for a client that was
- * misunderstood in silence would find out by what is done.  One that is missing or null is as none, and one that no table names is
- * nobody's business; so it is in proto3's JSON, and in E2B's service.
+ * What the members of a body may be, by tables: what is of another kind is refused with its name and what it is, for a
+ * client that was misunderstood in silence would find out by what is done.  One that is missing or null is as none, and
+ * one that no table names is nobody's business; so it is in proto3's JSON, and in E2B's service.
  */
 #include "front/e2b/e2b.h"
 
@@ -14,7 +14,8 @@ void e2b_show(const json_t *value, char ret[static E2B_SHOWN_MAX])
 {
         char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
         bool whole = !text || strlen(text) < E2B_SHOWN_MAX;
-        snprintf(ret, E2B_SHOWN_MAX, "%.*s%s", whole ? E2B_SHOWN_MAX - 1 : E2B_SHOWN_MAX - 4, text ? text : "missing", whole ? "" : "...");
+        snprintf(ret, E2B_SHOWN_MAX, "%.*s%s", whole ? E2B_SHOWN_MAX - 1 : E2B_SHOWN_MAX - 4, text ? text : "missing",
+                whole ? "" : "...");
         free(text);
 }
 
@@ -82,14 +83,19 @@ static bool is_good(const struct e2b_member *member, json_t *value)
 
 static int refuse(const struct e2b_member *member, const json_t *value, struct csn_error *err)
 {
-        static const char *const kinds[] = { [E2B_TEXT] = "a text", [E2B_BOOL] = "true or false", [E2B_OBJECT] = "an object", [E2B_TEXTS] = "a list of texts",
-                                             [E2B_VARIABLES] = "an object of texts, with names that are not empty and have no =" };
+        static const char *const kinds[] = { [E2B_TEXT] = "a text",
+                [E2B_BOOL] = "true or false",
+                [E2B_OBJECT] = "an object",
+                [E2B_TEXTS] = "a list of texts",
+                [E2B_VARIABLES] = "an object of texts, with names that are not empty and have no =" };
         char shown[E2B_SHOWN_MAX];
         e2b_show(value, shown);
         if (member->kind == E2B_NUMBER)
-                return err_field(err, member->name, "%s is %s; it has to be a whole number from 0 to %llu", member->name, shown, (unsigned long long)member->most);
+                return err_field(err, member->name, "%s is %s; it has to be a whole number from 0 to %llu",
+                        member->name, shown, (unsigned long long)member->most);
         if (member->kind == E2B_WORD)
-                return err_field(err, member->name, "%s is %s; it has to be one of: %s", member->name, shown, member->words);
+                return err_field(err, member->name, "%s is %s; it has to be one of: %s", member->name, shown,
+                        member->words);
         return err_field(err, member->name, "%s is %s; it has to be %s", member->name, shown, kinds[member->kind]);
 }
 

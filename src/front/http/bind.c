@@ -10,7 +10,9 @@
 
 static int bad_address(const char *address, struct csn_error *err)
 {
-        return err_set(err, CSN_E_CONFIG, 0, "engine.http is \"%.120s\"; it must be an address such as 127.0.0.1:8080, [::1]:8080 or unix:/path", address);
+        return err_set(err, CSN_E_CONFIG, 0,
+                "engine.http is \"%.120s\"; it must be an address such as 127.0.0.1:8080, [::1]:8080 or unix:/path",
+                address);
 }
 
 static int parse_address(const char *address, struct sockaddr_storage *ret, socklen_t *ret_len, struct csn_error *err)
@@ -56,7 +58,8 @@ static bool is_loopback(const struct sockaddr_storage *address)
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
         if (address->ss_family == AF_INET)
                 return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-        return address->ss_family == AF_UNIX || (address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
+        return address->ss_family == AF_UNIX ||
+                (address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr));
 }
 
 bool http_note_address(int listener, char *ret, size_t size)

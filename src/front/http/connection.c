@@ -74,7 +74,8 @@ void http_suspend(struct http_request *request)
 void http_watch_end(struct http_request *request)
 {
         struct csn_error err;
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         loop_unwatch(request->http->loop, &request->watch);
         request->watch = (struct watch){ .fd = -1, .ready = on_socket, .owner = request };
         if (info && loop_watch(request->http->loop, &request->watch, info->connect_fd, EPOLLRDHUP, &err) < 0)

@@ -1,8 +1,8 @@
 /*
  * What RFC 9110 and 9112 demand of the head of a request and libmicrohttpd lets through.
  *
- * A head that a proxy in front of the daemon could read in another way than the daemon hides a second request in the body of the first one,
- * so it is refused and the connection ends.
+ * A head that a proxy in front of the daemon could read in another way than the daemon hides a second request in the
+ * body of the first one, so it is refused and the connection ends.
  */
 #include "front/http/http_private.h"
 
@@ -22,9 +22,10 @@ struct head {
 };
 
 /*
- * libmicrohttpd ends a value at a NUL, and joins lines of one value elsewhere (obs-fold); names and values are in the buffer that the head was
- * read into, where CR and LF have become NULs.  So a value has been cut or moved unless only these, and blanks, are between it and what comes
- * next: CR and LF of its line, and of the empty line behind the last one.
+ * libmicrohttpd ends a value at a NUL, and joins lines of one value elsewhere (obs-fold); names and values are in the
+ * buffer that the head was read into, where CR and LF have become NULs.  So a value has been cut or moved unless only
+ * these, and blanks, are between it and what comes next: CR and LF of its line, and of the empty line behind the last
+ * one.
  */
 static bool is_line_end(const char *at, const char *next, size_t most)
 {
@@ -54,7 +55,8 @@ static bool has_control(const char *value, size_t len)
         return false;
 }
 
-static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
+static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_len,
+        const char *value, size_t value_len)
 {
         struct head *head = owner;
         (void)kind;
@@ -79,15 +81,16 @@ static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char 
 }
 
 /*
- * libmicrohttpd keeps target and version in the buffer that the request line was read into, so a target that is shorter than the space
- * between the two has a NUL in it.
+ * libmicrohttpd keeps target and version in the buffer that the request line was read into, so a target that is shorter
+ * than the space between the two has a NUL in it.
  */
 static bool has_whole_target(const struct http_request *request, const char *target, const char *version)
 {
         for (const char *at = request->uri; *at; at++)
                 if ((unsigned char)*at <= ' ' || *at == 0x7f)
                         return false;
-        return version < target || (size_t)(version - target) > HTTP_HEAD_MAX || (size_t)(version - target) == strlen(request->uri) + 1;
+        return version < target || (size_t)(version - target) > HTTP_HEAD_MAX ||
+                (size_t)(version - target) == strlen(request->uri) + 1;
 }
 
 /* The end of the body is told once and in one way (RFC 9112, 6.1 and 6.3). */
@@ -98,17 +101,20 @@ static int check_framing(const struct head *head, bool old, unsigned *ret_status
         if (head->codings ? head->codings == 1 && head->chunked && !head->lengths : head->lengths <= 1)
                 return 0;
         if (!head->codings || head->lengths)
-                return err_field(err, "Content-Length", "a request has one Content-Length, or Transfer-Encoding: chunked, and not both");
+                return err_field(err, "Content-Length",
+                        "a request has one Content-Length, or Transfer-Encoding: chunked, and not both");
         *ret_status = MHD_HTTP_NOT_IMPLEMENTED;
         return err_field(err, "Transfer-Encoding", "the only Transfer-Encoding that is understood is chunked, once");
 }
 
-static int check(const struct http_request *request, const char *target, const char *version, unsigned *ret_status, struct csn_error *err)
+static int check(const struct http_request *request, const char *target, const char *version, unsigned *ret_status,
+        struct csn_error *err)
 {
         bool old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
         struct head head = { 0 };
         MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, look_at, &head);
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
         if (info && head.last)
                 look_behind(&head, target - strlen(request->method) - 1 + info->header_size, 4);
         if (!has_whole_target(request, target, version))
@@ -116,18 +122,23 @@ static int check(const struct http_request *request, const char *target, const c
         if (head.wrong)
                 return err_field(err, "", "the header name \"%.60s\" is no token (RFC 9110, 5.6.2)", head.wrong);
         if (head.cut)
-                return err_field(err, head.cut, "behind the value of the header \"%.60s\" comes something else than another header or the end of the head: a NUL, or a "
-                                 "folded line (RFC 9110, 5.5; RFC 9112, 5.2)", head.cut);
+                return err_field(err, head.cut,
+                        "behind the value of the header \"%.60s\" comes something else than another header or the end of the head: a NUL, or a "
+                        "folded line (RFC 9110, 5.5; RFC 9112, 5.2)",
+                        head.cut);
         if (head.control)
-                return err_field(err, head.control, "the value of the header \"%.60s\" has a control character (RFC 9110, 5.5)", head.control);
+                return err_field(err, head.control,
+                        "the value of the header \"%.60s\" has a control character (RFC 9110, 5.5)", head.control);
         if (head.length)
-                return err_field(err, "Content-Length", "Content-Length is \"%.40s\"; it has to be one number, on its line", head.length);
+                return err_field(err, "Content-Length",
+                        "Content-Length is \"%.40s\"; it has to be one number, on its line", head.length);
         if (head.hosts > 1 || (!head.hosts && !old))
                 return err_field(err, "Host", "a request has one Host header; this one has %u", head.hosts);
         return check_framing(&head, old, ret_status, err);
 }
 
-int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status, struct csn_error *err)
+int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status,
+        struct csn_error *err)
 {
         *ret_status = MHD_HTTP_BAD_REQUEST;
         request->chunked = http_header(request, "Transfer-Encoding");
@@ -146,7 +157,8 @@ int http_check_coding(struct http_request *request, unsigned *ret_status, struct
                 return 0;
         http_set_header(request, "Accept-Encoding", "identity");
         *ret_status = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
-        return err_field(err, "Content-Encoding", "a body with Content-Encoding: %.60s is not read here; send it without one", coding);
+        return err_field(err, "Content-Encoding",
+                "a body with Content-Encoding: %.60s is not read here; send it without one", coding);
 }
 
 /* ---- chunks that libmicrohttpd cannot read ---- */
@@ -158,14 +170,17 @@ int http_check_coding(struct http_request *request, unsigned *ret_status, struct
 static void refuse_chunk(struct http_request *request, int fd)
 {
         static const char answer[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-        log_text(LOG_INFO, "http: the chunks of request %s have an extension or a trailer that is longer than the buffer", request->id);
+        log_text(LOG_INFO,
+                "http: the chunks of request %s have an extension or a trailer that is longer than the buffer",
+                request->id);
         send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         shutdown(fd, SHUT_RDWR);
 }
 
 static void look_for_progress(struct http_request *request)
 {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         int unread = 0;
         if (!info || ioctl(info->connect_fd, FIONREAD, &unread) < 0)
                 return;
@@ -182,6 +197,7 @@ void http_cut_stuck(struct http *http)
                 return;
         http->looked_us = now;
         for (struct http_request *request = http->requests; request; request = request->next)
-                if (request->chunked && !request->suspended && !request->response && (request->state == HTTP_READING || request->state == HTTP_OWNED))
+                if (request->chunked && !request->suspended && !request->response &&
+                        (request->state == HTTP_READING || request->state == HTTP_OWNED))
                         look_for_progress(request);
 }

@@ -155,8 +155,8 @@ bool http_note_address(int listener, char *ret, size_t size);
  * failure; most: maximum of connections, see service_connections_max(); events must outlive *ret, which is the caller's
  * until http_close().  Errors: CSN_E_SYSTEM.
  */
-int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
-              struct csn_error *err);
+int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner,
+        struct http **ret, struct csn_error *err);
 const char *http_address(const struct http *http);   /* with the port chosen for :0 */
 bool http_is_local(const struct http *http);         /* loopback, or a Unix socket */
 /* Answer only GET and DELETE from now on; other methods get 503. */
@@ -173,7 +173,8 @@ void *http_owner(const struct http_request *request);   /* the owner passed to h
 
 const char *http_header(const struct http_request *request, const char *name);   /* NULL: missing */
 /* Call each() for all headers in their order, until it returns false. */
-void http_each_header(const struct http_request *request, bool (*each)(void *owner, const char *name, const char *value), void *owner);
+void http_each_header(const struct http_request *request,
+        bool (*each)(void *owner, const char *name, const char *value), void *owner);
 /* A value of the query; NULL: missing. */
 const char *http_query(const struct http_request *request, const char *name);
 const char *http_part(const struct http_request *request, size_t n);             /* the n-th {name} of the path */
@@ -207,7 +208,8 @@ void http_set_modified(struct http_request *request, uint64_t ms);
 /* Answer with a text allocated by malloc(3), which becomes the callee's. */
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
 /* Answer with `size` bytes of a regular file, from offset.  The descriptor becomes the callee's. */
-void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size);
+void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+        uint64_t size);
 /* Answer with JSON.  The reference becomes the callee's. */
 void http_json(struct http_request *request, unsigned status, json_t *json);
 /* For admit(): answer with this error and status.  Returns -error->code. */
@@ -282,9 +284,11 @@ struct http_internal {
 };
 
 /* Serve an application for internal requests alone.  *ret is the caller's until http_close(). */
-void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret);
+void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner,
+        struct http **ret);
 /* Start an internal request.  All but the key is copied. */
-struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked, const struct http_internal *inner, void *owner);
+struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked,
+        const struct http_internal *inner, void *owner);
 /* Cancel before over(): no further callback; the request ends as after a disconnect. */
 void http_internal_forget(struct http_request *request);
 

@@ -1,8 +1,8 @@
 /*
  * Requests of our own, which a front asks routes in place of a client; see http_internal_request() in http.h.
  *
- * They have no connection, so what libmicrohttpd does for others is done by a timer of theirs: everything is told from the
- * loop, and never from within a function that was called.
+ * They have no connection, so what libmicrohttpd does for others is done by a timer of theirs: everything is told from
+ * the loop, and never from within a function that was called.
  */
 #include "front/http/http_private.h"
 
@@ -27,7 +27,8 @@ static void inner_answer(struct http_request *request, unsigned status, const ch
         http_resume(request);
 }
 
-static void inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+static void inner_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+        uint64_t size)
 {
         struct csn_error err;
         char *bytes = size <= HTTP_FILE_MAX ? mem_alloc(size + 1) : NULL;
@@ -38,7 +39,9 @@ static void inner_answer_file(struct http_request *request, unsigned status, con
                 return;
         }
         free(bytes);
-        err_field(&err, "", bytes ? "the file could not be read" : "the file is longer than %llu MiB; fetch it over HTTP", HTTP_FILE_MAX / MIB);
+        err_field(&err, "",
+                bytes ? "the file could not be read" : "the file is longer than %llu MiB; fetch it over HTTP",
+                HTTP_FILE_MAX / MIB);
         http_problem(request, bytes ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_CONTENT_TOO_LARGE, &err);
 }
 
@@ -80,7 +83,8 @@ static void on_inner(struct timer *timer)
                 request->route->handle(request);
         }
         if (request->state == HTTP_OWNED && request->take && request->body_at < request->body.len)
-                request->body_at += request->take(request, request->body.bytes + request->body_at, request->body.len - request->body_at);
+                request->body_at += request->take(request, request->body.bytes + request->body_at,
+                        request->body.len - request->body_at);
         if (request->state == HTTP_OWNED && request->whole && request->body_at == request->body.len) {
                 void (*whole)(struct http_request *) = request->whole;
                 request->whole = NULL;
@@ -114,11 +118,13 @@ static struct pair *copy_pairs(struct arena *arena, const struct pair *pairs, si
 {
         struct pair *copy = arena_alloc(arena, (n + 1) * sizeof *copy);
         for (size_t i = 0; i < n; i++)
-                copy[i] = (struct pair){ arena_text(arena, "%s", pairs[i].name), arena_text(arena, "%s", pairs[i].value) };
+                copy[i] = (struct pair){ arena_text(arena, "%s", pairs[i].name),
+                        arena_text(arena, "%s", pairs[i].value) };
         return copy;
 }
 
-struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked, const struct http_internal *inner, void *owner)
+struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked,
+        const struct http_internal *inner, void *owner)
 {
         struct http_request *request = http_request_new(http, NULL, asked->path);
         struct csn_error err;
@@ -152,10 +158,13 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         return request;
 }
 
-void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner, struct http **ret)
+void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner,
+        struct http **ret)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){ .loop = loop, .inner = app, .events = events, .owner = owner, .listener = -1, .local = true };
+        *http = (struct http){
+                .loop = loop, .inner = app, .events = events, .owner = owner, .listener = -1, .local = true
+        };
         http->watch = (struct watch){ .fd = -1 };
         *ret = http;
 }

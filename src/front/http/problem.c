@@ -15,7 +15,8 @@ static const char *title_of(unsigned status)
 const struct http_code http_codes[] = {
         { MHD_HTTP_UNAUTHORIZED, "unauthorized", "there is no key, or it is not valid any more" },
         { MHD_HTTP_NOT_FOUND, "not_found", "what the path names is not there, or belongs to another tenant" },
-        { MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "the path has no such method; the header Allow has those that it has" },
+        { MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
+                "the path has no such method; the header Allow has those that it has" },
         { MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "the body, or a file in it, is longer than it may be at any time" },
         { 0, NULL, NULL },
 };
@@ -35,9 +36,9 @@ static json_t *problem_of(struct http_request *request, unsigned status, const s
         const char *path = model_utf8(&request->arena, request->path, strlen(request->path), &len);
         const char *code = code_of(status, error);
         bool retryable = status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE;
-        json_t *json = json_pack("{s:s+, s:s, s:i, s:s, s:s, s:s, s:s, s:b, s:s}", "type", "/problems#", code, "title", title_of(status), "status",
-                                 (int)status, "detail", detail, "instance", path, "code", code, "message", detail, "retryable", retryable,
-                                 "request_id", request->id);
+        json_t *json = json_pack("{s:s+, s:s, s:i, s:s, s:s, s:s, s:s, s:b, s:s}", "type", "/problems#", code, "title",
+                title_of(status), "status", (int)status, "detail", detail, "instance", path, "code", code, "message",
+                detail, "retryable", retryable, "request_id", request->id);
         if (error->field[0])
                 json_object_set_new(json, "field", json_string(error->field));
         return json;
@@ -74,8 +75,9 @@ void http_too_many(struct http_request *request, const struct http_limit *limit,
 {
         uint64_t left = limit->limit > limit->current ? limit->limit - limit->current : 0;
         json_t *json = problem_of(request, MHD_HTTP_TOO_MANY_REQUESTS, error);
-        json_t *more = json_pack("{s:s, s:I, s:I, s:I, s:I}", "quota", limit->name, "limit", (json_int_t)limit->limit, "current", (json_int_t)limit->current,
-                                 "remaining", (json_int_t)left, "retry_after_s", (json_int_t)limit->reset_s);
+        json_t *more = json_pack("{s:s, s:I, s:I, s:I, s:I}", "quota", limit->name, "limit", (json_int_t)limit->limit,
+                "current", (json_int_t)limit->current, "remaining", (json_int_t)left, "retry_after_s",
+                (json_int_t)limit->reset_s);
         if (limit->has_runs) {
                 json_object_set_new(more, "running", json_integer((json_int_t)limit->running));
                 json_object_set_new(more, "queued", json_integer((json_int_t)limit->queued));

@@ -11,8 +11,12 @@
 struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri)
 {
         struct http_request *request = mem_alloc(sizeof *request);
-        *request = (struct http_request){ .http = http, .connection = connection, .next = http->requests, .began_us = clock_us(),
-                                          .watch = { .fd = -1 }, .reschedule = { .fired = http_on_reschedule, .owner = request } };
+        *request = (struct http_request){ .http = http,
+                .connection = connection,
+                .next = http->requests,
+                .began_us = clock_us(),
+                .watch = { .fd = -1 },
+                .reschedule = { .fired = http_on_reschedule, .owner = request } };
         http->requests = request;
         request->uri = arena_text(&request->arena, "%s", uri);
         request->method = request->path = "";
@@ -123,7 +127,8 @@ static enum MHD_Result on_header(void *owner, enum MHD_ValueKind kind, const cha
         return to->each(to->owner, name, value ? value : "") ? MHD_YES : MHD_NO;
 }
 
-void http_each_header(const struct http_request *request, bool (*each)(void *owner, const char *name, const char *value), void *owner)
+void http_each_header(const struct http_request *request,
+        bool (*each)(void *owner, const char *name, const char *value), void *owner)
 {
         struct each_header to = { each, owner };
         MHD_get_connection_values(request->connection, MHD_HEADER_KIND, on_header, &to);
@@ -141,7 +146,8 @@ const char *http_query_bytes(const struct http_request *request, const char *nam
         const char *value = request->inner ? http_query(request, name) : NULL;
         *ret_len = value ? strlen(value) : 0;
         if (!request->inner)
-                MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, ret_len);
+                MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value,
+                        ret_len);
         return value;
 }
 
@@ -158,7 +164,8 @@ bool http_accepts(const struct http_request *request, const char *type)
 
 bool http_peer(const struct http_request *request, uid_t *ret)
 {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info =
+                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct ucred who = { .uid = (uid_t)-1 };
         socklen_t len = sizeof who;
         if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 || who.uid == (uid_t)-1)

@@ -19,7 +19,8 @@ struct header {
 void http_set_header(struct http_request *request, const char *name, const char *value)
 {
         struct header *header = arena_alloc(&request->arena, sizeof *header);
-        *header = (struct header){ request->headers, arena_text(&request->arena, "%s", name), arena_text(&request->arena, "%s", value) };
+        *header = (struct header){ request->headers, arena_text(&request->arena, "%s", name),
+                arena_text(&request->arena, "%s", value) };
         request->headers = header;
 }
 
@@ -27,7 +28,8 @@ void http_set_range(struct http_request *request, uint64_t offset, uint64_t leng
 {
         char text[100];
         if (length)
-                snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset, offset + length - 1, size);
+                snprintf(text, sizeof text, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, offset, offset + length - 1,
+                        size);
         else
                 snprintf(text, sizeof text, "bytes */%" PRIu64, size);
         http_set_header(request, "Content-Range", text);
@@ -71,7 +73,8 @@ void http_answer(struct http_request *request, unsigned status, const char *type
         http_resume(request);
 }
 
-void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset, uint64_t size)
+void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
+        uint64_t size)
 {
         if (request->answers) {
                 request->answers->answer_file(request, status, type, fd, offset, size);
@@ -128,7 +131,8 @@ void http_stream_sized(struct http_request *request, unsigned status, const char
         else if (size == UINT64_MAX && strcmp(request->method, "HEAD") == 0)
                 set_response(request, status, type, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
         else
-                set_response(request, status, type, MHD_create_response_from_callback(size, STREAM_BLOCK, read_stream, request, NULL));
+                set_response(request, status, type,
+                        MHD_create_response_from_callback(size, STREAM_BLOCK, read_stream, request, NULL));
         http_resume(request);
 }
 

@@ -42,7 +42,8 @@ bool http_is_for(struct http_request *request, const struct http_route *routes, 
 
 static bool is_method(const struct http_route *route, const char *method)
 {
-        return strcmp(route->method, method) == 0 || strcmp(route->method, "*") == 0 || (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
+        return strcmp(route->method, method) == 0 || strcmp(route->method, "*") == 0 ||
+                (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
 int http_find_route(struct http_request *request, const char *method, unsigned *ret_status, struct csn_error *err)
@@ -64,9 +65,12 @@ int http_find_route(struct http_request *request, const char *method, unsigned *
         *ret_status = there ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
         if (there) {
                 http_set_header(request, "Allow", allowed.bytes);
-                err_field(err, "", "%.200s does not support %.20s; it supports %s", request->path, method, allowed.bytes);
+                err_field(err, "", "%.200s does not support %.20s; it supports %s", request->path, method,
+                        allowed.bytes);
         } else {
-                err_field(err, "", "there is nothing at %.200s; /docs shows what there is, and /openapi.json describes it", request->path);
+                err_field(err, "",
+                        "there is nothing at %.200s; /docs shows what there is, and /openapi.json describes it",
+                        request->path);
         }
         buf_done(&allowed);
         return -err->code;
@@ -89,7 +93,8 @@ static bool is_choice(const char *choices, const char *value)
         }
 }
 
-static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value, size_t value_size)
+static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, const char *name, size_t name_size,
+        const char *value, size_t value_size)
 {
         struct query_check *check = owner;
         size_t len = strlen(name);
@@ -107,11 +112,13 @@ static enum MHD_Result check_query_name(void *owner, enum MHD_ValueKind kind, co
                 if (at[len] != '=' || is_choice(at + len + 1, value ? value : ""))
                         return MHD_YES;
                 check->wrong = true;
-                err_field(check->err, name, "%s is \"%.40s\"; it can be: %.*s", name, value ? value : "", (int)strcspn(at + len + 1, " "), at + len + 1);
+                err_field(check->err, name, "%s is \"%.40s\"; it can be: %.*s", name, value ? value : "",
+                        (int)strcspn(at + len + 1, " "), at + len + 1);
                 return MHD_NO;
         }
         check->wrong = true;
-        err_field(check->err, "", "the query has an unknown name \"%.60s\"; known are: %s", name, check->known ? check->known : "none");
+        err_field(check->err, "", "the query has an unknown name \"%.60s\"; known are: %s", name,
+                check->known ? check->known : "none");
         return MHD_NO;
 }
 

@@ -9,7 +9,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define ROUNDS_MAX 100      /* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
+/* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
+#define ROUNDS_MAX 100
 #define ROUND_US 10000      /* between those that follow; an event of a connection ends the wait */
 
 /* ---- libmicrohttpd in our loop ---- */
@@ -25,7 +26,10 @@ static bool is_idle(struct http *http)
         return http->rounds > 0;
 }
 
-/* libmicrohttpd that has all connections it may have does not listen, and looks whether it may again in a round that it does not ask for. */
+/*
+ * libmicrohttpd that has all connections it may have does not listen, and looks whether it may again in a round that it
+ * does not ask for.
+ */
 static void look_full(struct http *http)
 {
         const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
@@ -71,21 +75,23 @@ static void on_timer(struct timer *timer)
 static int refuse_new(const struct http_request *request, unsigned *ret_status, struct csn_error *err)
 {
         const struct http_route *route = request->route;
-        if (!request->http->draining || !route || strcmp(route->method, "GET") == 0 || strcmp(route->method, "DELETE") == 0)
+        if (!request->http->draining || !route || strcmp(route->method, "GET") == 0 ||
+                strcmp(route->method, "DELETE") == 0)
                 return 0;
         *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
         return http_draining(request->http, err);
 }
 
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
-static int check_head(struct http_request *request, const char *method, const char *target, const char *version, unsigned *ret_status,
-                      struct csn_error *err)
+static int check_head(struct http_request *request, const char *method, const char *target, const char *version,
+        unsigned *ret_status, struct csn_error *err)
 {
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
         request->app = http->events->app(http->owner, request);
-        if (http_check_form(request, target, version, ret_status, err) < 0 || http_find_route(request, method, ret_status, err) < 0)
+        if (http_check_form(request, target, version, ret_status, err) < 0 ||
+                http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (refuse_new(request, ret_status, err) < 0 || http_check_query(request, err) < 0)
                 return -err->code;
@@ -97,10 +103,12 @@ static int check_head(struct http_request *request, const char *method, const ch
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
         if (request->route->body == BODY_WHOLE && http_check_coding(request, ret_status, err) < 0)
                 return -err->code;
-        if (request->route->body == BODY_WHOLE && (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
+        if (request->route->body == BODY_WHOLE &&
+                (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
                 *ret_status = announced > HTTP_BODY_MAX ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_SERVICE_UNAVAILABLE;
-                return err_field(err, "/", "the body is longer than %llu MiB, or all bodies together are longer than %llu MiB",
-                                 HTTP_BODY_MAX / MIB, HTTP_HELD_MAX / MIB);
+                return err_field(err, "/",
+                        "the body is longer than %llu MiB, or all bodies together are longer than %llu MiB",
+                        HTTP_BODY_MAX / MIB, HTTP_HELD_MAX / MIB);
         }
         return 0;
 }
@@ -137,7 +145,7 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
                         http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 }
         } else if ((request->refused += *len) > HTTP_BODY_MAX) {
-                return MHD_NO;   /* it was refused, and goes on all the same; libmicrohttpd would answer at its end only */
+                return MHD_NO;   /* the refused body goes on; libmicrohttpd would answer at its end only */
         }
         *len = 0;
         return MHD_YES;
@@ -153,8 +161,8 @@ static void handle(struct http_request *request)
 }
 
 /* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again when it was resumed. */
-static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-                                  const char *bytes, size_t *len, void **own)
+static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
+        const char *version, const char *bytes, size_t *len, void **own)
 {
         struct http_request *request = *own;
         struct csn_error err;
@@ -176,7 +184,8 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
                 }
                 status ? http_problem(request, status, &err) : http_fail(request, &err);
                 /* An answer before a body ends the connection, for nobody could tell where the next request begins. */
-                bool body = http_header(request, "Transfer-Encoding") || strcmp(http_header(request, "Content-Length") ? : "0", "0") != 0;
+                bool body = http_header(request, "Transfer-Encoding") ||
+                        strcmp(http_header(request, "Content-Length") ?: "0", "0") != 0;
                 return body ? send_response(request) : MHD_YES;
         }
         if (*len)
@@ -201,7 +210,8 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         return MHD_YES;
 }
 
-static void on_completed(void *owner, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode how)
+static void on_completed(void *owner, struct MHD_Connection *connection, void **own,
+        enum MHD_RequestTerminationCode how)
 {
         struct http_request *request = *own;
         (void)owner, (void)connection, (void)how;
@@ -233,11 +243,13 @@ static void on_log(void *owner, const char *fmt, va_list args)
         log_text(strncmp(text, "Failed to send", 14) == 0 ? LOG_DEBUG : LOG_INFO, "http: %s", text);
 }
 
-int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner, struct http **ret,
-              struct csn_error *err)
+int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner,
+        struct http **ret, struct csn_error *err)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){ .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener, .most = most };
+        *http = (struct http){
+                .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener, .most = most
+        };
         http->watch = (struct watch){ .fd = -1, .ready = on_ready, .owner = http };
         http->timer = (struct timer){ .fired = on_timer, .owner = http };
         http->local = http_note_address(listener, http->address, sizeof http->address);
@@ -246,13 +258,14 @@ int http_open(struct loop *loop, int listener, bool ours, unsigned most, const s
                 http_close(http);
                 return -err->code;
         }
-        http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
-                                        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener,
-                                        MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-                                        MHD_OPTION_CONNECTION_LIMIT, most,
-                                        MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
-                                        MHD_OPTION_END);
-        const union MHD_DaemonInfo *info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+        http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
+                        MHD_USE_ERROR_LOG,
+                0, NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+                http->listener, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+                NULL, MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
+                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_END);
+        const union MHD_DaemonInfo *info =
+                http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
         if (!info) {
                 http_close(http);
                 return err_set(err, CSN_E_SYSTEM, 0, "the HTTP server could not be started");
@@ -283,7 +296,9 @@ void http_drain(struct http *http)
 
 int http_draining(const struct http *http, struct csn_error *err)
 {
-        return http->draining ? err_set(err, CSN_E_BUSY, 0, "draining: the daemon is about to end; send it to another, or again in a while") : 0;
+        return http->draining ? err_set(err, CSN_E_BUSY, 0,
+                                        "draining: the daemon is about to end; send it to another, or again in a while")
+                              : 0;
 }
 
 size_t http_busy(const struct http *http)

@@ -1,6 +1,6 @@
 /*
- * Connections that speak something else after 101 (RFC 9110, 15.2.2): libmicrohttpd hands over the socket, and takes it back to close it.  The request
- * lives on as what the connection belongs to.
+ * Connections that speak something else after 101 (RFC 9110, 15.2.2): libmicrohttpd hands over the socket, and takes it
+ * back to close it.  The request lives on as what the connection belongs to.
  */
 #include "front/http/http_private.h"
 
@@ -75,7 +75,8 @@ void upgrade_flush(struct http_request *request)
                 return;
         size_t before = http_queued(request);
         while (http_queued(request)) {
-                ssize_t n = send(raw->watch.fd, request->out.bytes + request->out_at, http_queued(request), MSG_NOSIGNAL | MSG_DONTWAIT);
+                ssize_t n = send(raw->watch.fd, request->out.bytes + request->out_at, http_queued(request),
+                        MSG_NOSIGNAL | MSG_DONTWAIT);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
@@ -115,13 +116,15 @@ static void on_ready(struct watch *watch, uint32_t events)
                 listen_on(raw);
 }
 
-static void on_upgraded(void *owner, struct MHD_Connection *connection, void *own, const char *more, size_t more_len, MHD_socket fd,
-                        struct MHD_UpgradeResponseHandle *handle)
+static void on_upgraded(void *owner, struct MHD_Connection *connection, void *own, const char *more, size_t more_len,
+        MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
         struct http_request *request = owner;
         struct http_upgrade *raw = mem_alloc(sizeof *raw);
         (void)connection, (void)own;
-        *raw = (struct http_upgrade){ .request = request, .handle = handle, .watch = { .fd = fd, .ready = on_ready, .owner = raw } };
+        *raw = (struct http_upgrade){
+                .request = request, .handle = handle, .watch = { .fd = fd, .ready = on_ready, .owner = raw }
+        };
         buf_init(&raw->in, HTTP_HEAD_MAX + READ_MAX);
         request->raw = raw;
         if (request->state == HTTP_GONE || (more_len && !give(raw, more, more_len))) {

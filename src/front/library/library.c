@@ -34,7 +34,8 @@ int csn_engine_open(const char *config_file, struct csn_engine **ret, struct csn
 {
         struct csn_engine *engine = mem_alloc(sizeof *engine);
         const struct settings_sources sources = { .file = config_file, .env = environ };
-        if (settings_load(&sources, &engine->settings, err) < 0 || engine_open(&engine->settings, &engine->engine, err) < 0) {
+        if (settings_load(&sources, &engine->settings, err) < 0 ||
+                engine_open(&engine->settings, &engine->engine, err) < 0) {
                 csn_engine_close(engine);
                 return -err->code;
         }
@@ -79,12 +80,14 @@ static void on_done(void *owner, const struct run_result *result)
 
 static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
 
-static struct csn_run *start(struct csn_engine *engine, const char *request, size_t len, const struct csn_events *events, void *owner,
-                             char **ret_record)
+static struct csn_run *start(struct csn_engine *engine, const char *request, size_t len,
+        const struct csn_events *events, void *owner, char **ret_record)
 {
         struct csn_error refusal;
         struct csn_run *run = mem_alloc(sizeof *run);
-        *run = (struct csn_run){ .run = run_new(engine->engine), .events = events, .owner = owner, .ret_record = ret_record };
+        *run = (struct csn_run){
+                .run = run_new(engine->engine), .events = events, .owner = owner, .ret_record = ret_record
+        };
         struct run_request given = { 0 };
         if (model_decode_text(&object_run_request, request, len, run_arena(run->run), &given, &refusal) < 0) {
                 run_refuse(run->run, &refusal, &events_of_runs, run);
@@ -127,7 +130,8 @@ int csn_run(struct csn_engine *engine, const char *request, size_t len, const st
         return rc;
 }
 
-static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct source_check *source_check, struct csn_error *err)
+static int check_to_end(struct csn_engine *engine, const char *request, size_t len, struct source_check *source_check,
+        struct csn_error *err)
 {
         struct check_request *given = &source_check->check.request;
         struct arena *arena = &source_check->check.arena;

@@ -1,4 +1,7 @@
-/* A request of the Model Context Protocol in progress: its answer, its notifications, and its request to a route; see mcp.h. */
+/*
+ * A request of the Model Context Protocol in progress: its answer, its notifications, and its request to a route; see
+ * mcp.h.
+ */
 #include "front/mcp/mcp.h"
 
 #include "config.h"
@@ -17,7 +20,8 @@ json_t *mcp_server_info(void)
 
 int mcp_level_of(const char *name)
 {
-        static const char *const levels[] = { "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency" };
+        static const char *const levels[] = { "debug", "info", "notice", "warning", "error", "critical", "alert",
+                "emergency" };
         for (size_t i = 0; name && i < ARRAY_LEN(levels); i++)
                 if (strcmp(levels[i], name) == 0)
                         return (int)i;
@@ -41,14 +45,22 @@ static void ignore_over(void *owner, bool whole)
         (void)owner, (void)whole;
 }
 
-/* A run with a stream of events continues without a reader, for a later request of its record: no client of MCP sends one. */
+/*
+ * A run with a stream of events continues without a reader, for a later request of its record: no client of MCP sends
+ * one.
+ */
 static void drop_run(struct mcp_call *call)
 {
         static const struct http_internal inner = { ignore_begun, ignore_bytes, ignore_over };
-        const struct http_internal_answered asked = { .method = "DELETE", .path = call->run, .id = call->http->id, .tenant = call->http->tenant,
-                                          .key = call->http->key, .trace = &call->http->trace };
+        const struct http_internal_answered asked = { .method = "DELETE",
+                .path = call->run,
+                .id = call->http->id,
+                .tenant = call->http->tenant,
+                .key = call->http->key,
+                .trace = &call->http->trace };
         if (call->run)
-                http_internal_request(call->service->inner, &asked, &inner, NULL)->key = NULL;   /* it may outlive the request that had it */
+                http_internal_request(call->service->inner, &asked, &inner, NULL)->key =
+                        NULL; /* it may outlive the request that had it */
 }
 
 static struct mcp_call **place_of(struct mcp_call *call)
@@ -155,9 +167,11 @@ void mcp_note(struct mcp_call *call, const char *method, json_t *params)
 /* Send output of a program, if the client asked for log messages of this level. */
 static void send_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
 {
-        int least = call->session ? (call->session->level < 0 ? mcp_level_of("info") : call->session->level) : call->level;
+        int least =
+                call->session ? (call->session->level < 0 ? mcp_level_of("info") : call->session->level) : call->level;
         if (least >= 0 && mcp_level_of(level) >= least)
-                mcp_note(call, "notifications/message", json_pack("{s:s, s:s, s:s%}", "level", level, "logger", logger, "data", text, len));
+                mcp_note(call, "notifications/message",
+                        json_pack("{s:s, s:s, s:s%}", "level", level, "logger", logger, "data", text, len));
 }
 
 /*
@@ -170,8 +184,9 @@ static void send_progress(struct mcp_call *call, const char *message)
         if (!call->token || (call->noted_us && now - call->noted_us < MCP_NOTE_US))
                 return;
         call->noted_us = now;
-        mcp_note(call, "notifications/progress", json_pack("{s:O, s:f, s:s}", "progressToken", call->token, "progress",
-                                                           (double)(now - call->begun_us + 1) / 1e6, "message", message));
+        mcp_note(call, "notifications/progress",
+                json_pack("{s:O, s:f, s:s}", "progressToken", call->token, "progress",
+                        (double)(now - call->begun_us + 1) / 1e6, "message", message));
 }
 
 /* ---- the request to a route ---- */
@@ -186,10 +201,12 @@ static void take_line(struct mcp_call *call, const char *text, size_t len)
                 call->record = json_is_object(record) ? json_incref(record) : NULL;
         } else if (type) {
                 if (strcmp(type, "start") == 0)
-                        call->run = arena_text(&call->arena, "/v1/runs/%s", json_string_value(json_object_get(event, "id")));
+                        call->run = arena_text(&call->arena, "/v1/runs/%s",
+                                json_string_value(json_object_get(event, "id")));
                 send_progress(call, strcmp(type, "start") == 0 ? "started" : "running");
                 if (printed)
-                        send_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type, json_string_value(printed), json_string_length(printed));
+                        send_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type,
+                                json_string_value(printed), json_string_length(printed));
         }
         json_decref(event);
 }
@@ -215,7 +232,8 @@ static void on_bytes(void *owner, const char *bytes, size_t len)
                 return;
         }
         size_t from = 0;
-        for (char *end; call->lines && (end = memchr(call->answer.bytes + from, '\n', call->answer.len - from)); from = (size_t)(end - call->answer.bytes) + 1)
+        for (char *end; call->lines && (end = memchr(call->answer.bytes + from, '\n', call->answer.len - from));
+                from = (size_t)(end - call->answer.bytes) + 1)
                 take_line(call, call->answer.bytes + from, (size_t)(end - call->answer.bytes) - from);
         if (from) {
                 memmove(call->answer.bytes, call->answer.bytes + from, call->answer.len - from);
@@ -232,14 +250,24 @@ static void on_over(void *owner, bool whole)
         call->answered(call);
 }
 
-void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n, const char *body, size_t body_len,
-             bool lines, void (*answered)(struct mcp_call *call))
+void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n,
+        const char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call))
 {
         static const struct http_internal inner = { on_begun, on_bytes, on_over };
-        struct pair headers[] = { { (char *)(uintptr_t)"Accept", (char *)(uintptr_t)(lines ? "application/x-ndjson" : "application/json") } };
-        const struct http_internal_answered asked = { .method = method, .path = path, .headers = headers, .headers_n = 1, .query = query, .query_n = query_n,
-                                          .body = body, .body_len = body_len, .id = call->http->id, .tenant = call->http->tenant,
-                                          .key = call->http->key, .trace = &call->http->trace };
+        struct pair headers[] = { { (char *)(uintptr_t) "Accept",
+                (char *)(uintptr_t)(lines ? "application/x-ndjson" : "application/json") } };
+        const struct http_internal_answered asked = { .method = method,
+                .path = path,
+                .headers = headers,
+                .headers_n = 1,
+                .query = query,
+                .query_n = query_n,
+                .body = body,
+                .body_len = body_len,
+                .id = call->http->id,
+                .tenant = call->http->tenant,
+                .key = call->http->key,
+                .trace = &call->http->trace };
         call->answered = answered;
         call->answer.len = 0;
         call->status = 0;
@@ -256,10 +284,12 @@ json_t *mcp_json(const struct mcp_call *call)
 const char *mcp_problem(struct mcp_call *call)
 {
         json_t *json = call->status >= 300 && !call->too_long ? mcp_json(call) : NULL;
-        const char *detail = json_string_value(json_object_get(json, "detail")), *field = json_string_value(json_object_get(json, "field"));
-        const char *text = call->too_long ? arena_text(&call->arena, "the answer is longer than %llu MiB", MCP_ANSWER_MAX / MIB)
-                           : detail       ? arena_text(&call->arena, field && field[0] ? "%s (%s)" : "%s", detail, field)
-                                          : "the work was broken off; the daemon's log says why";
+        const char *detail = json_string_value(json_object_get(json, "detail")),
+                   *field = json_string_value(json_object_get(json, "field"));
+        const char *text = call->too_long
+                ? arena_text(&call->arena, "the answer is longer than %llu MiB", MCP_ANSWER_MAX / MIB)
+                : detail ? arena_text(&call->arena, field && field[0] ? "%s (%s)" : "%s", detail, field)
+                         : "the work was broken off; the daemon's log says why";
         json_decref(json);
         return text;
 }

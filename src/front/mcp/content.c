@@ -1,6 +1,6 @@
 /*
- * What a route answered, as the result of a tool: the record as structured content, its text for the model, images that were shown or kept, and
- * links to files that are kept.
+ * What a route answered, as the result of a tool: the record as structured content, its text for the model, images that
+ * were shown or kept, and links to files that are kept.
  */
 #include "front/mcp/mcp.h"
 
@@ -24,8 +24,11 @@ static void add_text(struct mcp_call *call, const char *bytes, size_t len)
 
 const char *mcp_image_type(const char *bytes, size_t len)
 {
-        static const struct { const char *begin; size_t len; const char *type; } rows[] = {
-                { "\x89PNG\r\n\x1a\n", 8, "image/png" }, { "\xff\xd8\xff", 3, "image/jpeg" }, { "GIF8", 4, "image/gif" },
+        static const struct { const char *begin; size_t len; const char *type;
+        } rows[] = {
+                { "\x89PNG\r\n\x1a\n", 8, "image/png" },
+                { "\xff\xd8\xff", 3, "image/jpeg" },
+                { "GIF8", 4, "image/gif" },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 if (len >= rows[i].len && memcmp(bytes, rows[i].begin, rows[i].len) == 0)
@@ -43,7 +46,10 @@ json_t *mcp_resource(const char *uri, const char *mime, const char *bytes, size_
 {
         struct arena arena = { 0 };
         bool text = utf8_valid(bytes, len) && !memchr(bytes, 0, len);
-        json_t *json = json_pack("{s:s, s:s}", "uri", uri, "mimeType", mime && mime[0] ? mime : text ? "text/plain" : "application/octet-stream");
+        json_t *json = json_pack("{s:s, s:s}", "uri", uri, "mimeType",
+                mime && mime[0] ? mime
+                        : text  ? "text/plain"
+                                : "application/octet-stream");
         if (text)
                 json_object_set_new(json, "text", json_stringn(bytes, len));
         else
@@ -75,13 +81,16 @@ static void give_json(struct mcp_call *call, json_t *json)
         const char *status = json_string_value(json_object_get(json, "status"));
         add_text(call, text, text ? strlen(text) : 0);
         free(text);
-        give(call, json, status && call->tool && json_object_get(json, "error") && !json_is_null(json_object_get(json, "error")));
+        give(call, json,
+                status && call->tool && json_object_get(json, "error") &&
+                        !json_is_null(json_object_get(json, "error")));
 }
 
 static void give_bytes(struct mcp_call *call)
 {
         struct arena arena = { 0 };
-        const char *bytes = call->answer.bytes ? call->answer.bytes : "", *image = mcp_image_type(bytes, call->answer.len);
+        const char *bytes = call->answer.bytes ? call->answer.bytes : "",
+                   *image = mcp_image_type(bytes, call->answer.len);
         const char *path = json_string_value(json_object_get(json_object_get(call->params, "arguments"), "path"));
         const char *sandbox = json_string_value(json_object_get(json_object_get(call->params, "arguments"), "sandbox"));
         if (image && call->answer.len <= MCP_IMAGE_MAX) {
@@ -89,8 +98,11 @@ static void give_bytes(struct mcp_call *call)
         } else if (utf8_valid(bytes, call->answer.len)) {
                 add_text(call, bytes, call->answer.len);
         } else {
-                const char *uri = arena_text(&arena, "sandbox:/v1/sandboxes/%s/files/%s", sandbox ? sandbox : "", path ? path : "");
-                add_block(call, json_pack("{s:s, s:o}", "type", "resource", "resource", mcp_resource(uri, image, bytes, call->answer.len)));
+                const char *uri = arena_text(&arena, "sandbox:/v1/sandboxes/%s/files/%s", sandbox ? sandbox : "",
+                        path ? path : "");
+                add_block(call,
+                        json_pack("{s:s, s:o}", "type", "resource", "resource",
+                                mcp_resource(uri, image, bytes, call->answer.len)));
         }
         arena_done(&arena);
         give(call, NULL, false);
@@ -102,7 +114,8 @@ static void give_bytes(struct mcp_call *call)
 static void add_value(struct mcp_call *call, json_t *record)
 {
         json_t *value = json_object_get(record, "result"), *json = json_object_get(value, "value");
-        json_t *text = json_object_get(json_object_get(value, "data"), "text/plain"), *repr = json_object_get(value, "repr");
+        json_t *text = json_object_get(json_object_get(value, "data"), "text/plain"),
+               *repr = json_object_get(value, "repr");
         char *dumped = text || !json ? NULL : model_write(json, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
                 text = repr;
@@ -151,7 +164,8 @@ static void add_displays(struct mcp_call *call, json_t *record)
                         struct bytes bytes;
                         /* The program says that it is an image; clients hand it on to who believes that. */
                         if (json_string_length(data) <= MCP_IMAGE_MAX * 4 / 3 && json_is_string(data) &&
-                            model_unbase64(&arena, json_string_value(data), json_string_length(data), &bytes) && mcp_image_type(bytes.bytes, bytes.len))
+                                model_unbase64(&arena, json_string_value(data), json_string_length(data), &bytes) &&
+                                mcp_image_type(bytes.bytes, bytes.len))
                                 add_image(call, json_string_value(data), mcp_image_type(bytes.bytes, bytes.len));
                         arena_done(&arena);
                 }
@@ -169,7 +183,8 @@ static void give_record(struct mcp_call *call)
 static void on_image(struct mcp_call *call)
 {
         struct arena arena = { 0 };
-        const char *bytes = call->answer.bytes ? call->answer.bytes : "", *type = mcp_image_type(bytes, call->answer.len);
+        const char *bytes = call->answer.bytes ? call->answer.bytes : "",
+                   *type = mcp_image_type(bytes, call->answer.len);
         if (call->status == MHD_HTTP_OK && type)
                 add_image(call, model_base64(&arena, bytes, call->answer.len), type);
         arena_done(&arena);
@@ -182,14 +197,17 @@ static void next_file(struct mcp_call *call)
         json_t *files = json_object_get(call->record, "files");
         while (call->at < json_array_size(files)) {
                 json_t *file = json_array_get(files, call->at++);
-                const char *url = json_string_value(json_object_get(file, "url")), *mime = json_string_value(json_object_get(file, "mime"));
+                const char *url = json_string_value(json_object_get(file, "url")),
+                           *mime = json_string_value(json_object_get(file, "mime"));
                 json_int_t size = json_integer_value(json_object_get(file, "size_bytes"));
                 if (!url)
                         continue;
-                add_block(call, json_pack("{s:s, s:s, s:O, s:s, s:I}", "type", "resource_link", "uri", url, "name", json_object_get(file, "name"), "mimeType",
-                                          mime ? mime : "application/octet-stream", "size", size));
-                if (strncmp(url, "sandbox:", 8) == 0 && mime && strncmp(mime, "image/", 6) == 0 && size <= (json_int_t)MCP_IMAGE_MAX &&
-                    call->images < MCP_IMAGES_MAX) {
+                add_block(call,
+                        json_pack("{s:s, s:s, s:O, s:s, s:I}", "type", "resource_link", "uri", url, "name",
+                                json_object_get(file, "name"), "mimeType", mime ? mime : "application/octet-stream",
+                                "size", size));
+                if (strncmp(url, "sandbox:", 8) == 0 && mime && strncmp(mime, "image/", 6) == 0 &&
+                        size <= (json_int_t)MCP_IMAGE_MAX && call->images < MCP_IMAGES_MAX) {
                         mcp_ask(call, "GET", url + 8, NULL, 0, NULL, 0, false, on_image);
                         return;
                 }

@@ -1,9 +1,9 @@
 /*
- * The messages of the Model Context Protocol over HTTP ("Streamable HTTP"): one POST for each, whose answer is JSON, or a stream of events where
- * something is told before it.
+ * The messages of the Model Context Protocol over HTTP ("Streamable HTTP"): one POST for each, whose answer is JSON, or
+ * a stream of events where something is told before it.
  *
- * A stream that breaks is not taken up again, in either revision: nothing is kept of it, so its request ends with its client.
- * There is nothing that the server says of its own in the older revision, and so no stream for GET.
+ * A stream that breaks is not taken up again, in either revision: nothing is kept of it, so its request ends with its
+ * client. There is nothing that the server says of its own in the older revision, and so no stream for GET.
  */
 #include "front/mcp/mcp.h"
 
@@ -32,7 +32,8 @@ static void send_json(struct http_request *request, unsigned status, json_t *mes
         http_answer(request, status, "application/json", text, len);
 }
 
-static void refuse(struct http_request *request, unsigned status, json_t *id, int64_t code, json_t *data, const char *text)
+static void refuse(struct http_request *request, unsigned status, json_t *id, int64_t code, json_t *data,
+        const char *text)
 {
         send_json(request, status, rpc_error(id, code, text, data));
 }
@@ -163,7 +164,9 @@ static const char *decoded(struct http_request *request, const char *value)
 
 static const char *name_of(const struct rpc *rpc)
 {
-        static const struct { const char *method, *member; } rows[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
+        static const struct {
+                const char *method, *member;
+        } rows[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
                 if (strcmp(rows[i].method, rpc->method) == 0)
                         return json_string_value(json_object_get(rpc->params, rows[i].member));
@@ -176,9 +179,11 @@ static const char *mismatch(struct http_request *request, const struct rpc *rpc,
         const char *in_head = value_of(request, "MCP-Protocol-Version"), *method = value_of(request, "Mcp-Method");
         const char *name = value_of(request, "Mcp-Name"), *wanted = name_of(rpc);
         if (!in_head || (version && strcmp(in_head, version) != 0))
-                return in_head ? "the header MCP-Protocol-Version is not the revision in params._meta" : "the header MCP-Protocol-Version is missing";
+                return in_head ? "the header MCP-Protocol-Version is not the revision in params._meta"
+                               : "the header MCP-Protocol-Version is missing";
         if (!method || strcmp(method, rpc->method) != 0)
-                return method ? "the header Mcp-Method is not the message's method" : "the header Mcp-Method is missing";
+                return method ? "the header Mcp-Method is not the message's method"
+                              : "the header Mcp-Method is missing";
         const char *plain = name ? decoded(request, name) : NULL;
         if (wanted && (!plain || strcmp(plain, wanted) != 0))
                 return name ? "the header Mcp-Name is not what the message names" : "the header Mcp-Name is missing";
@@ -204,7 +209,8 @@ static void initialize(struct http_request *request, const struct rpc *rpc)
 {
         struct mcp_session *session = mcp_session_new(mcp_of(request), request);
         if (!session) {
-                refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, rpc->id, RPC_INTERNAL_ERROR, NULL, "there are as many sessions as there may be, and all are in use");
+                refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, rpc->id, RPC_INTERNAL_ERROR, NULL,
+                        "there are as many sessions as there may be, and all are in use");
                 return;
         }
         http_set_header(request, "Mcp-Session-Id", session->id);
@@ -223,8 +229,8 @@ static void take_legacy(struct http_request *request, const struct rpc *rpc)
         struct mcp_session *session = id ? mcp_session_find(mcp_of(request), request, id) : NULL;
         if (!session) {
                 refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, rpc->id, RPC_INVALID_REQUEST, NULL,
-                       id ? "there is no such session, or no more; begin a new one with initialize"
-                          : "the header Mcp-Session-Id is missing: begin with initialize, or speak revision " MCP_MODERN);
+                        id ? "there is no such session, or no more; begin a new one with initialize"
+                           : "the header Mcp-Session-Id is missing: begin with initialize, or speak revision " MCP_MODERN);
         } else if (rpc->kind == RPC_REQUEST) {
                 take(request, session, rpc);
         } else {
@@ -254,11 +260,13 @@ static void take_message(struct http_request *request, const struct rpc *rpc)
                 if (legacy)
                         take_legacy(request, rpc);
                 else
-                        refuse(request, MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL, "nothing was asked, so there is nothing to answer");
+                        refuse(request, MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL,
+                                "nothing was asked, so there is nothing to answer");
         } else if (legacy) {
                 take_legacy(request, rpc);
         } else if (!version && in_head && strcmp(in_head, MCP_MODERN) != 0) {
-                refuse(request, MHD_HTTP_BAD_REQUEST, rpc->id, MCP_UNSUPPORTED_VERSION, mcp_versions(in_head), "the revision in MCP-Protocol-Version is not spoken");
+                refuse(request, MHD_HTTP_BAD_REQUEST, rpc->id, MCP_UNSUPPORTED_VERSION, mcp_versions(in_head),
+                        "the revision in MCP-Protocol-Version is not spoken");
         } else {
                 take_modern(request, rpc, version);
         }
@@ -269,11 +277,13 @@ static void mcp_post(struct http_request *request)
         struct csn_error err;
         struct rpc rpc = { 0 };
         if (!is_json(request)) {
-                refuse(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL, RPC_INVALID_REQUEST, NULL, "the body has to be application/json");
+                refuse(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL, RPC_INVALID_REQUEST, NULL,
+                        "the body has to be application/json");
                 return;
         }
         if (!http_accepts(request, "") && !http_accepts(request, "application/json") && !http_accepts(request, "*/*")) {
-                refuse(request, MHD_HTTP_NOT_ACCEPTABLE, NULL, RPC_INVALID_REQUEST, NULL, "Accept has to list application/json and text/event-stream");
+                refuse(request, MHD_HTTP_NOT_ACCEPTABLE, NULL, RPC_INVALID_REQUEST, NULL,
+                        "Accept has to list application/json and text/event-stream");
                 return;
         }
         if (rpc_read(request->body.bytes ? request->body.bytes : "", request->body.len, &rpc, &err) < 0)
@@ -305,19 +315,19 @@ static void mcp_delete(struct http_request *request)
 
 static const struct http_route routes[] = {
         { "POST", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_WHOLE,
-          mcp_post,
-          "The Model Context Protocol, revisions 2026-07-28 and 2025-11-25: one message of JSON-RPC, answered by JSON or by a stream of events.", NULL, NULL },
+                mcp_post,
+                "The Model Context Protocol, revisions 2026-07-28 and 2025-11-25: one message of JSON-RPC, answered by JSON or by a stream of events.",
+                NULL, NULL },
         { "DELETE", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_NONE,
-          mcp_delete,
-          "End the session of `Mcp-Session-Id`, of revision 2025-11-25.", NULL, NULL },
+                mcp_delete, "End the session of `Mcp-Session-Id`, of revision 2025-11-25.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
 
 static const struct front_note notes[] = {
         { mcp_post, "200:json|events 202", "400:json 404:json 406:json 415:json 503:json", "json", MCP_HEADERS,
-          "Mcp-Session-Id X-Accel-Buffering",
-          "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-11-25\", \"capabilities\": {}, "
-          "\"clientInfo\": {\"name\": \"example\", \"version\": \"1\"}}}" },
+                "Mcp-Session-Id X-Accel-Buffering",
+                "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-11-25\", \"capabilities\": {}, "
+                "\"clientInfo\": {\"name\": \"example\", \"version\": \"1\"}}}" },
         { mcp_delete, "204", "400:json 404:json", NULL, "MCP-Protocol-Version Mcp-Session-Id!", NULL, NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };

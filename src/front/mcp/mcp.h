@@ -1,9 +1,9 @@
 /*
  * mcp: Caisson as a server of the Model Context Protocol, at /mcp of the HTTP interface.
  *
- * The server speaks two revisions.  2026-07-28 has no state: each request names its revision and the capabilities of the
- * client.  2025-11-25 (and 2025-06-18) begins with `initialize`, which creates a session; each later request carries the
- * id of the session.  Both revisions share one table of methods, and each call records its revision.
+ * The server speaks two revisions.  2026-07-28 has no state: each request names its revision and the capabilities of
+ * the client.  2025-11-25 (and 2025-06-18) begins with `initialize`, which creates a session; each later request
+ * carries the id of the session.  Both revisions share one table of methods, and each call records its revision.
  *
  * The files, lowest first:
  *
@@ -15,8 +15,8 @@
  *   methods    the table of methods, by revision; subscriptions
  *   http       messages as requests and answers of HTTP; the front
  *
- * A tool is no second way into the engine.  It sends an internal request to its route (http_internal_request()) with the
- * key and the tenant of the caller: scopes, quotas, bounds, the audit log and all errors are those of the route.
+ * A tool is no second way into the engine.  It sends an internal request to its route (http_internal_request()) with
+ * the key and the tenant of the caller: scopes, quotas, bounds, the audit log and all errors are those of the route.
  *
  * caisson mcp offers the same on standard input and output: see front/remote/mcp.c.
  */
@@ -189,8 +189,8 @@ json_t *mcp_versions(const char *requested);
  * Carry out a request.  rpc stays the caller's.  The transport may be called before the return.  Returns the call while
  * the call is in progress, and NULL after its answer.
  */
-struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session, const struct rpc *rpc,
-                          const struct mcp_transport *transport, void *owner);
+struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session,
+        const struct rpc *rpc, const struct mcp_transport *transport, void *owner);
 /* Carry out a notification of the client: notifications/cancelled ends a call; others have no effect. */
 void mcp_notice(struct mcp_session *session, const struct rpc *rpc);
 

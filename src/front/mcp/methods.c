@@ -22,7 +22,8 @@ json_t *mcp_versions(const char *requested)
 
 static json_t *capabilities(bool modern)
 {
-        json_t *json = json_pack("{s:{s:b}, s:{}, s:{}, s:{}}", "tools", "listChanged", modern, "resources", "prompts", "completions");
+        json_t *json = json_pack("{s:{s:b}, s:{}, s:{}, s:{}}", "tools", "listChanged", modern, "resources", "prompts",
+                "completions");
         json_object_set_new(json, "logging", json_object());
         return json;
 }
@@ -44,8 +45,9 @@ static void on_initialize(struct mcp_call *call)
                 if (strcmp(versions[i], version) == 0)
                         call->session->version = versions[i];
         call->session->began = true;
-        mcp_answer(call, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", call->session->version, "capabilities", capabilities(false), "serverInfo",
-                                   mcp_server_info(), "instructions", instructions));
+        mcp_answer(call,
+                json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", call->session->version, "capabilities",
+                        capabilities(false), "serverInfo", mcp_server_info(), "instructions", instructions));
 }
 
 static void on_ping(struct mcp_call *call)
@@ -55,8 +57,9 @@ static void on_ping(struct mcp_call *call)
 
 static void on_discover(struct mcp_call *call)
 {
-        mcp_answer_list(call, json_pack("{s:[s], s:o, s:o, s:s}", "supportedVersions", MCP_MODERN, "capabilities", capabilities(true), "serverInfo",
-                                        mcp_server_info(), "instructions", instructions));
+        mcp_answer_list(call,
+                json_pack("{s:[s], s:o, s:o, s:s}", "supportedVersions", MCP_MODERN, "capabilities", capabilities(true),
+                        "serverInfo", mcp_server_info(), "instructions", instructions));
 }
 
 static void on_set_level(struct mcp_call *call)
@@ -64,8 +67,9 @@ static void on_set_level(struct mcp_call *call)
         const char *name = json_string_value(json_object_get(call->params, "level"));
         int level = mcp_level_of(name);
         if (level < 0) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "there is no level \"%.40s\"; known are debug, info, notice, warning, error, critical, alert, emergency",
-                         name ? name : "");
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL,
+                        "there is no level \"%.40s\"; known are debug, info, notice, warning, error, critical, alert, emergency",
+                        name ? name : "");
                 return;
         }
         call->session->level = level;
@@ -77,7 +81,8 @@ static void on_listen(struct mcp_call *call)
 {
         json_t *wanted = json_object_get(call->params, "notifications");
         if (!json_is_object(wanted)) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "notifications has to be an object that says which are wanted");
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL,
+                        "notifications has to be an object that says which are wanted");
                 return;
         }
         json_t *agreed = json_object();
@@ -117,12 +122,15 @@ static bool check_meta(struct mcp_call *call, json_t *meta)
         const char *version = json_string_value(json_object_get(meta, MCP_META "protocolVersion"));
         json_t *level = json_object_get(meta, MCP_META "logLevel");
         if (!version || !json_is_object(json_object_get(meta, MCP_META "clientCapabilities"))) {
-                mcp_refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has to have %s", version ? MCP_META "clientCapabilities, an object" : MCP_META "protocolVersion, a text");
+                mcp_refuse(call, RPC_INVALID_PARAMS, NULL, "params._meta has to have %s",
+                        version ? MCP_META "clientCapabilities, an object" : MCP_META "protocolVersion, a text");
                 return false;
         }
         if (strcmp(version, MCP_MODERN) != 0) {
-                mcp_refuse(call, MCP_UNSUPPORTED_VERSION, mcp_versions(version), "revision \"%.40s\" is not spoken in this way; " MCP_MODERN " is, and "
-                       MCP_LEGACY " with initialize", version);
+                mcp_refuse(call, MCP_UNSUPPORTED_VERSION, mcp_versions(version),
+                        "revision \"%.40s\" is not spoken in this way; " MCP_MODERN " is, and " MCP_LEGACY
+                        " with initialize",
+                        version);
                 return false;
         }
         call->level = mcp_level_of(json_string_value(level));
@@ -145,7 +153,8 @@ static bool check_session(struct mcp_call *call, const char *method)
                 }
         }
         if (n > MCP_CALLS_MAX) {
-                mcp_fail(call, RPC_INVALID_REQUEST, NULL, "this session has %d requests that go on, and may not have more", MCP_CALLS_MAX);
+                mcp_fail(call, RPC_INVALID_REQUEST, NULL,
+                        "this session has %d requests that go on, and may not have more", MCP_CALLS_MAX);
                 return false;
         }
         if (!call->session->began && strcmp(method, "initialize") != 0 && strcmp(method, "ping") != 0) {
@@ -191,7 +200,8 @@ static void watched_answer(void *owner, unsigned http, json_t *message)
 static void run(struct mcp_call *call, const char *method)
 {
         for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-                if (strcmp(methods[i].name, method) == 0 && (methods[i].revisions & (mcp_is_modern(call) ? MODERN : LEGACY))) {
+                if (strcmp(methods[i].name, method) == 0 &&
+                        (methods[i].revisions & (mcp_is_modern(call) ? MODERN : LEGACY))) {
                         methods[i].run(call);
                         return;
                 }
@@ -199,14 +209,21 @@ static void run(struct mcp_call *call, const char *method)
                  call->session ? call->session->version : MCP_MODERN);
 }
 
-struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session, const struct rpc *rpc,
-                          const struct mcp_transport *transport, void *owner)
+struct mcp_call *mcp_take(struct mcp *mcp, struct http_request *http, struct mcp_session *session,
+        const struct rpc *rpc, const struct mcp_transport *transport, void *owner)
 {
         static const struct mcp_transport watching = { watched_note, watched_answer };
         struct watched watched = { transport, owner, false };
         struct mcp_call *call = mem_alloc(sizeof *call);
-        *call = (struct mcp_call){ .mcp = mcp, .service = service_of(http), .http = http, .session = session, .transport = &watching,
-                                   .owner = &watched, .level = -1, .begun_us = clock_us(), .id = json_incref(rpc->id) };
+        *call = (struct mcp_call){ .mcp = mcp,
+                .service = service_of(http),
+                .http = http,
+                .session = session,
+                .transport = &watching,
+                .owner = &watched,
+                .level = -1,
+                .begun_us = clock_us(),
+                .id = json_incref(rpc->id) };
         call->params = rpc->params ? json_incref(rpc->params) : json_object();
         buf_init(&call->answer, MCP_ANSWER_MAX);
         if (session) {
@@ -240,7 +257,8 @@ void mcp_changed(struct mcp *mcp)
 {
         for (struct mcp_call *call = mcp->listening; call; call = call->next)
                 if (call->tools_too)
-                        mcp_note(call, "notifications/tools/list_changed", json_pack("{s:{s:O}}", "_meta", MCP_META "subscriptionId", call->id));
+                        mcp_note(call, "notifications/tools/list_changed",
+                                json_pack("{s:{s:O}}", "_meta", MCP_META "subscriptionId", call->id));
 }
 
 void mcp_drain(struct mcp *mcp)

@@ -16,15 +16,19 @@
 /* Who keeps nothing, or may not see it, sees nothing. */
 static void on_listed(struct mcp_call *call)
 {
-        json_t *answer = call->status == MHD_HTTP_OK ? mcp_json(call) : NULL, *list = json_array(), *files = json_object_get(answer, "files"), *file;
+        json_t *answer = call->status == MHD_HTTP_OK ? mcp_json(call) : NULL, *list = json_array(),
+               *files = json_object_get(answer, "files"), *file;
         size_t at;
         json_array_foreach(files, at, file) {
-                json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O}", "uri", json_object_get(file, "url"), "name", json_object_get(file, "name"),
-                                                      "mimeType", json_object_get(file, "mime"), "size", json_object_get(file, "size_bytes")));
+                json_array_append_new(list,
+                        json_pack("{s:O, s:O, s:O, s:O}", "uri", json_object_get(file, "url"), "name",
+                                json_object_get(file, "name"), "mimeType", json_object_get(file, "mime"), "size",
+                                json_object_get(file, "size_bytes")));
         }
         json_t *result = json_pack("{s:o}", "resources", list);
         if (json_array_size(files) == strtoul(PAGE, NULL, 10))
-                json_object_set(result, "nextCursor", json_object_get(json_array_get(files, json_array_size(files) - 1), "id"));
+                json_object_set(result, "nextCursor",
+                        json_object_get(json_array_get(files, json_array_size(files) - 1), "id"));
         json_decref(answer);
         mcp_answer_list(call, result);
 }
@@ -37,29 +41,36 @@ void mcp_list_resources(struct mcp_call *call)
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "the cursor is none of ours");
                 return;
         }
-        const struct pair query[] = { { (char *)(uintptr_t)"limit", (char *)(uintptr_t)PAGE }, { (char *)(uintptr_t)"before", (char *)(uintptr_t)before } };
+        const struct pair query[] = { { (char *)(uintptr_t) "limit", (char *)(uintptr_t)PAGE },
+                { (char *)(uintptr_t) "before", (char *)(uintptr_t)before } };
         mcp_ask(call, "GET", "/v1/files", query, before ? 2 : 1, NULL, 0, false, on_listed);
 }
 
 void mcp_list_templates(struct mcp_call *call)
 {
-        mcp_answer_list(call, json_pack("{s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "resourceTemplates", "uriTemplate", TEMPLATE, "name", "sandbox_file",
-                                        "description", "A file of a sandbox: an absolute path, or one from /home/user on.", "uriTemplate", KEPT_TEMPLATE,
-                                        "name", "kept_file", "description", "A file that a run has kept, by its id."));
+        mcp_answer_list(call,
+                json_pack("{s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "resourceTemplates", "uriTemplate", TEMPLATE,
+                        "name", "sandbox_file", "description",
+                        "A file of a sandbox: an absolute path, or one from /home/user on.", "uriTemplate",
+                        KEPT_TEMPLATE, "name", "kept_file", "description", "A file that a run has kept, by its id."));
 }
 
 /* ---- resources/read ---- */
 
 static void not_found(struct mcp_call *call, const char *why)
 {
-        mcp_fail(call, mcp_is_modern(call) ? RPC_INVALID_PARAMS : MCP_NOT_FOUND, json_pack("{s:s}", "uri", call->uri), "%s", why);
+        mcp_fail(call, mcp_is_modern(call) ? RPC_INVALID_PARAMS : MCP_NOT_FOUND, json_pack("{s:s}", "uri", call->uri),
+                "%s", why);
 }
 
 static void on_read(struct mcp_call *call)
 {
         if (call->status == MHD_HTTP_OK) {
-                const char *bytes = call->answer.bytes ? call->answer.bytes : "", *image = mcp_image_type(bytes, call->answer.len);
-                mcp_answer_list(call, json_pack("{s:[o]}", "contents", mcp_resource(call->uri, call->mime ? call->mime : image, bytes, call->answer.len)));
+                const char *bytes = call->answer.bytes ? call->answer.bytes : "",
+                           *image = mcp_image_type(bytes, call->answer.len);
+                mcp_answer_list(call,
+                        json_pack("{s:[o]}", "contents",
+                                mcp_resource(call->uri, call->mime ? call->mime : image, bytes, call->answer.len)));
         } else if (call->status == 0 || call->status >= 500) {
                 mcp_fail(call, RPC_INTERNAL_ERROR, NULL, "%s", mcp_problem(call));
         } else {
@@ -83,7 +94,10 @@ static void on_info(struct mcp_call *call)
 
 static int hex_of(char c)
 {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'    ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
 }
 
 /* %XX as RFC 3986 has it; NULL: that is none, or a NUL. */
@@ -114,7 +128,8 @@ static void read_of_sandbox(struct mcp_call *call, const char *rest)
                 return;
         }
         const struct pair query[] = { { (char *)(uintptr_t)"path", (char *)(uintptr_t)path } };
-        mcp_ask(call, "GET", arena_text(&call->arena, SANDBOXES "%.*s/files", (int)len, rest), query, 1, NULL, 0, false, on_read);
+        mcp_ask(call, "GET", arena_text(&call->arena, SANDBOXES "%.*s/files", (int)len, rest), query, 1, NULL, 0, false,
+                on_read);
 }
 
 void mcp_read_resource(struct mcp_call *call)
@@ -143,23 +158,27 @@ void mcp_read_resource(struct mcp_call *call)
 
 void mcp_list_prompts(struct mcp_call *call)
 {
-        mcp_answer_list(call, json_pack("{s:[{s:s, s:s, s:s, s:[{s:s, s:s, s:b}, {s:s, s:s, s:b}]}]}", "prompts", "name", PROMPT, "title",
-                                        "Write a program for the sandbox", "description",
-                                        "What a program may expect of a profile here and now, before a task: languages, libraries, limits, and what is refused.",
-                                        "arguments", "name", "task", "description", "What the program is to do.", "required", 1, "name", "profile",
-                                        "description", "The profile. Default: standard.", "required", 0));
+        mcp_answer_list(call,
+                json_pack("{s:[{s:s, s:s, s:s, s:[{s:s, s:s, s:b}, {s:s, s:s, s:b}]}]}", "prompts", "name", PROMPT,
+                        "title", "Write a program for the sandbox", "description",
+                        "What a program may expect of a profile here and now, before a task: languages, libraries, limits, and what is refused.",
+                        "arguments", "name", "task", "description", "What the program is to do.", "required", 1, "name",
+                        "profile", "description", "The profile. Default: standard.", "required", 0));
 }
 
 void mcp_get_prompt(struct mcp_call *call)
 {
         json_t *arguments = json_object_get(call->params, "arguments");
-        const char *name = json_string_value(json_object_get(call->params, "name")), *task = json_string_value(json_object_get(arguments, "task"));
+        const char *name = json_string_value(json_object_get(call->params, "name")),
+                   *task = json_string_value(json_object_get(arguments, "task"));
         const char *profile = json_string_value(json_object_get(arguments, "profile"));
         const struct describe about = { .profile = profile ? profile : "standard", .session = session_mode_NONE };
         struct csn_error err;
         struct buf buf;
         if (!name || strcmp(name, PROMPT) != 0 || !task) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, name && strcmp(name, PROMPT) == 0 ? PROMPT " needs the argument \"task\"" : "there is no such prompt");
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL,
+                        name && strcmp(name, PROMPT) == 0 ? PROMPT " needs the argument \"task\""
+                                                          : "there is no such prompt");
                 return;
         }
         buf_init(&buf, 2 * MIB);
@@ -167,7 +186,9 @@ void mcp_get_prompt(struct mcp_call *call)
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "%s", err.text);
         } else {
                 buf_printf(&buf, "\nWrite a program for this task, and run it with the tool run_code:\n%s\n", task);
-                mcp_answer(call, json_pack("{s:[{s:s, s:{s:s, s:s}}]}", "messages", "role", "user", "content", "type", "text", "text", buf.bytes));
+                mcp_answer(call,
+                        json_pack("{s:[{s:s, s:{s:s, s:s}}]}", "messages", "role", "user", "content", "type", "text",
+                                "text", buf.bytes));
         }
         buf_done(&buf);
 }
@@ -184,7 +205,9 @@ static void add_value(json_t *values, size_t *total, const char *prefix, const c
 
 static void give_values(struct mcp_call *call, json_t *values, size_t total)
 {
-        mcp_answer(call, json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total", (json_int_t)total, "hasMore", total > VALUES_MAX));
+        mcp_answer(call,
+                json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total", (json_int_t)total, "hasMore",
+                        total > VALUES_MAX));
 }
 
 static const char *prefix_of(const struct mcp_call *call)
@@ -207,11 +230,15 @@ static void on_sandboxes(struct mcp_call *call)
 void mcp_complete(struct mcp_call *call)
 {
         json_t *ref = json_object_get(call->params, "ref"), *argument = json_object_get(call->params, "argument");
-        const char *type = json_string_value(json_object_get(ref, "type")), *name = json_string_value(json_object_get(argument, "name"));
-        const char *prompt = json_string_value(json_object_get(ref, "name")), *uri = json_string_value(json_object_get(ref, "uri"));
-        bool of_prompt = type && strcmp(type, "ref/prompt") == 0 && prompt, of_resource = type && strcmp(type, "ref/resource") == 0 && uri;
+        const char *type = json_string_value(json_object_get(ref, "type")),
+                   *name = json_string_value(json_object_get(argument, "name"));
+        const char *prompt = json_string_value(json_object_get(ref, "name")),
+                   *uri = json_string_value(json_object_get(ref, "uri"));
+        bool of_prompt = type && strcmp(type, "ref/prompt") == 0 && prompt,
+             of_resource = type && strcmp(type, "ref/resource") == 0 && uri;
         if (!name || !json_is_string(json_object_get(argument, "value")) || (!of_prompt && !of_resource)) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "ref is {type: ref/prompt, name} or {type: ref/resource, uri}, and argument is {name, value}");
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL,
+                        "ref is {type: ref/prompt, name} or {type: ref/resource, uri}, and argument is {name, value}");
                 return;
         }
         if (of_resource && strcmp(uri, TEMPLATE) == 0 && strcmp(name, "sandbox") == 0) {

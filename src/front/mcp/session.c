@@ -24,7 +24,8 @@ static void make_room(struct mcp *mcp, const char *tenant)
         struct mcp_session *oldest = NULL;
         for (int own = 1; own >= 0 && !oldest; own--)
                 for (struct mcp_session *one = mcp->sessions; one; one = one->next)
-                        if ((!own || strcmp(one->tenant, tenant) == 0) && !one->calls && (!oldest || one->used_us < oldest->used_us))
+                        if ((!own || strcmp(one->tenant, tenant) == 0) && !one->calls &&
+                                (!oldest || one->used_us < oldest->used_us))
                                 oldest = one;
         if (oldest)
                 mcp_session_end(oldest);

@@ -1,8 +1,8 @@
 /*
  * The tools: each is a route of the HTTP interface in a line of a table.
  *
- * Arguments are what stands for {…} in its path, its query, and its body, which is an object of fields.def; so the schema of a tool
- * is made of these, and the route judges the arguments again.
+ * Arguments are what stands for {…} in its path, its query, and its body, which is an object of fields.def; so the
+ * schema of a tool is made of these, and the route judges the arguments again.
  */
 #include "front/mcp/mcp.h"
 
@@ -41,57 +41,170 @@ struct mcp_tool {
 #define COMMAND_TIME "{\"timeout_ms\": 120000}"
 
 static const struct mcp_tool tools[] = {
-        { .name = "run_code", .title = "Run a program", .method = "POST", .path = "/v1/runs", .takes = &object_run_request, .fields = front_run_code_fields,
-          .required = front_run_code_required, .gives = &object_run_result, .how = GIVES_RECORD, .events = true, .outside = true },
-        { .name = "check_code", .title = "Check a program", .text = "Compare a program with a source policy. Nothing is run.", .method = "POST",
-          .path = "/v1/check", .takes = &object_check_request, .fields = "language code policy allow_imports block_at", .required = "code language",
-          .gives = &object_check_result, .how = GIVES_JSON, .reads = true, .repeats = true },
-        { .name = "grade_code", .title = "Grade a program",
-          .text = "Grade a submission by cases (calls of a function, or standard input and output) and by test code in Python.", .method = "POST",
-          .path = "/v1/grade", .takes = &object_grade_request,
-          .fields = "language code setup function cases tests entry_point checker check tolerance stop_on_fail show_expected profile limits policy files",
-          .required = "code", .gives = &object_grade_result, .how = GIVES_JSON },
-        { .name = "create_sandbox", .title = "Make a sandbox", .text = "Make a sandbox that lasts: files in it stay until it ends.", .method = "POST",
-          .path = "/v1/sandboxes", .takes = &object_sandbox_request, .fields = "profile limits network allow env ttl_ms idle_ms",
-          .gives = &object_sandbox_info, .how = GIVES_JSON, .outside = true },
-        { .name = "list_sandboxes", .title = "List sandboxes", .text = "The sandboxes that are there.", .method = "GET", .path = "/v1/sandboxes",
-          .gives = &object_sandbox_list, .how = GIVES_JSON, .reads = true, .repeats = true },
-        { .name = "kill_sandbox", .title = "End a sandbox", .text = "End a sandbox, with everything in it.", .method = "DELETE",
-          .path = "/v1/sandboxes/{sandbox}", .params = { SANDBOX }, .how = GIVES_NOTHING, .destroys = true, .repeats = true },
-        { .name = "run_command", .title = "Run a command in a sandbox",
-          .text = "Run a command line in a sandbox that lasts, and get what it prints. It is killed after timeout_ms, which is 120000 if it is not given.",
-          .method = "POST", .path = "/v1/sandboxes/{sandbox}/processes", .params = { SANDBOX }, .takes = &object_process_request,
-          .fields = "command args cwd env timeout_ms", .usually = COMMAND_TIME, .gives = &object_process_info, .how = GIVES_JSON, .destroys = true,
-          .outside = true },
-        { .name = "create_context", .title = "Start an interpreter in a sandbox",
-          .text = "Start a live interpreter in a sandbox: variables last from one run_code with its id as `context` to the next.", .method = "POST",
-          .path = "/v1/sandboxes/{sandbox}/contexts", .params = { SANDBOX }, .takes = &object_context_request, .fields = "language cwd env",
-          .gives = &object_context_info, .how = GIVES_JSON },
-        { .name = "list_contexts", .title = "List interpreters", .text = "The live interpreters of a sandbox.", .method = "GET",
-          .path = "/v1/sandboxes/{sandbox}/contexts", .params = { SANDBOX }, .gives = &object_context_list, .how = GIVES_JSON, .reads = true,
-          .repeats = true },
-        { .name = "interrupt_context", .title = "Interrupt an interpreter", .text = "Interrupt what an interpreter executes; its variables stay.",
-          .method = "POST", .path = "/v1/contexts/{context}/interrupt", .params = { CONTEXT }, .gives = &object_context_info, .how = GIVES_JSON,
-          .repeats = true },
-        { .name = "restart_context", .title = "Restart an interpreter", .text = "A new interpreter in its place, without variables.", .method = "POST",
-          .path = "/v1/contexts/{context}/restart", .params = { CONTEXT }, .gives = &object_context_info, .how = GIVES_JSON, .destroys = true },
-        { .name = "close_context", .title = "End an interpreter", .text = "End a live interpreter; the sandbox and its files stay.", .method = "DELETE",
-          .path = "/v1/contexts/{context}", .params = { CONTEXT }, .how = GIVES_NOTHING, .destroys = true, .repeats = true },
-        { .name = "list_files", .title = "List files", .text = "What is in a folder of a sandbox.", .method = "GET",
-          .path = "/v1/sandboxes/{sandbox}/entries",
-          .params = { SANDBOX, { "path", IN_QUERY, false, false, "The folder. Default: /home/user.", "/home/user" },
-                      { "depth", IN_QUERY, false, true, "How many folders deep. Default: 1." } },
-          .gives = &object_entry_list, .how = GIVES_JSON, .reads = true, .repeats = true },
-        { .name = "read_file", .title = "Read a file", .text = "The content of a file of a sandbox: text, an image, or any bytes.", .method = "GET",
-          .path = "/v1/sandboxes/{sandbox}/files", .params = { SANDBOX, PATH("The file.") }, .how = GIVES_BYTES, .reads = true, .repeats = true },
-        { .name = "write_file", .title = "Write a file", .text = "Write a file in a sandbox, and the folders above it.", .method = "PUT",
-          .path = "/v1/sandboxes/{sandbox}/files",
-          .params = { SANDBOX, PATH("The file."), { "content", AS_BODY, false, false, "The content, as text." },
-                      { "content_base64", AS_BASE64, false, false, "The content as any bytes, in base64, instead." } },
-          .gives = &object_entry_info, .how = GIVES_JSON, .destroys = true, .repeats = true },
-        { .name = "delete_file", .title = "Remove a file", .text = "Remove a file of a sandbox, or a folder with all in it.", .method = "DELETE",
-          .path = "/v1/sandboxes/{sandbox}/files", .params = { SANDBOX, PATH("The file or folder.") }, .how = GIVES_NOTHING, .destroys = true,
-          .repeats = true },
+        { .name = "run_code",
+                .title = "Run a program",
+                .method = "POST",
+                .path = "/v1/runs",
+                .takes = &object_run_request,
+                .fields = front_run_code_fields,
+                .required = front_run_code_required,
+                .gives = &object_run_result,
+                .how = GIVES_RECORD,
+                .events = true,
+                .outside = true },
+        { .name = "check_code",
+                .title = "Check a program",
+                .text = "Compare a program with a source policy. Nothing is run.",
+                .method = "POST",
+                .path = "/v1/check",
+                .takes = &object_check_request,
+                .fields = "language code policy allow_imports block_at",
+                .required = "code language",
+                .gives = &object_check_result,
+                .how = GIVES_JSON,
+                .reads = true,
+                .repeats = true },
+        { .name = "grade_code",
+                .title = "Grade a program",
+                .text = "Grade a submission by cases (calls of a function, or standard input and output) and by test code in Python.",
+                .method = "POST",
+                .path = "/v1/grade",
+                .takes = &object_grade_request,
+                .fields =
+                        "language code setup function cases tests entry_point checker check tolerance stop_on_fail show_expected profile limits policy files",
+                .required = "code",
+                .gives = &object_grade_result,
+                .how = GIVES_JSON },
+        { .name = "create_sandbox",
+                .title = "Make a sandbox",
+                .text = "Make a sandbox that lasts: files in it stay until it ends.",
+                .method = "POST",
+                .path = "/v1/sandboxes",
+                .takes = &object_sandbox_request,
+                .fields = "profile limits network allow env ttl_ms idle_ms",
+                .gives = &object_sandbox_info,
+                .how = GIVES_JSON,
+                .outside = true },
+        { .name = "list_sandboxes",
+                .title = "List sandboxes",
+                .text = "The sandboxes that are there.",
+                .method = "GET",
+                .path = "/v1/sandboxes",
+                .gives = &object_sandbox_list,
+                .how = GIVES_JSON,
+                .reads = true,
+                .repeats = true },
+        { .name = "kill_sandbox",
+                .title = "End a sandbox",
+                .text = "End a sandbox, with everything in it.",
+                .method = "DELETE",
+                .path = "/v1/sandboxes/{sandbox}",
+                .params = { SANDBOX },
+                .how = GIVES_NOTHING,
+                .destroys = true,
+                .repeats = true },
+        { .name = "run_command",
+                .title = "Run a command in a sandbox",
+                .text = "Run a command line in a sandbox that lasts, and get what it prints. It is killed after timeout_ms, which is 120000 if it is not given.",
+                .method = "POST",
+                .path = "/v1/sandboxes/{sandbox}/processes",
+                .params = { SANDBOX },
+                .takes = &object_process_request,
+                .fields = "command args cwd env timeout_ms",
+                .usually = COMMAND_TIME,
+                .gives = &object_process_info,
+                .how = GIVES_JSON,
+                .destroys = true,
+                .outside = true },
+        { .name = "create_context",
+                .title = "Start an interpreter in a sandbox",
+                .text = "Start a live interpreter in a sandbox: variables last from one run_code with its id as `context` to the next.",
+                .method = "POST",
+                .path = "/v1/sandboxes/{sandbox}/contexts",
+                .params = { SANDBOX },
+                .takes = &object_context_request,
+                .fields = "language cwd env",
+                .gives = &object_context_info,
+                .how = GIVES_JSON },
+        { .name = "list_contexts",
+                .title = "List interpreters",
+                .text = "The live interpreters of a sandbox.",
+                .method = "GET",
+                .path = "/v1/sandboxes/{sandbox}/contexts",
+                .params = { SANDBOX },
+                .gives = &object_context_list,
+                .how = GIVES_JSON,
+                .reads = true,
+                .repeats = true },
+        { .name = "interrupt_context",
+                .title = "Interrupt an interpreter",
+                .text = "Interrupt what an interpreter executes; its variables stay.",
+                .method = "POST",
+                .path = "/v1/contexts/{context}/interrupt",
+                .params = { CONTEXT },
+                .gives = &object_context_info,
+                .how = GIVES_JSON,
+                .repeats = true },
+        { .name = "restart_context",
+                .title = "Restart an interpreter",
+                .text = "A new interpreter in its place, without variables.",
+                .method = "POST",
+                .path = "/v1/contexts/{context}/restart",
+                .params = { CONTEXT },
+                .gives = &object_context_info,
+                .how = GIVES_JSON,
+                .destroys = true },
+        { .name = "close_context",
+                .title = "End an interpreter",
+                .text = "End a live interpreter; the sandbox and its files stay.",
+                .method = "DELETE",
+                .path = "/v1/contexts/{context}",
+                .params = { CONTEXT },
+                .how = GIVES_NOTHING,
+                .destroys = true,
+                .repeats = true },
+        { .name = "list_files",
+                .title = "List files",
+                .text = "What is in a folder of a sandbox.",
+                .method = "GET",
+                .path = "/v1/sandboxes/{sandbox}/entries",
+                .params = { SANDBOX,
+                        { "path", IN_QUERY, false, false, "The folder. Default: /home/user.", "/home/user" },
+                        { "depth", IN_QUERY, false, true, "How many folders deep. Default: 1." } },
+                .gives = &object_entry_list,
+                .how = GIVES_JSON,
+                .reads = true,
+                .repeats = true },
+        { .name = "read_file",
+                .title = "Read a file",
+                .text = "The content of a file of a sandbox: text, an image, or any bytes.",
+                .method = "GET",
+                .path = "/v1/sandboxes/{sandbox}/files",
+                .params = { SANDBOX, PATH("The file.") },
+                .how = GIVES_BYTES,
+                .reads = true,
+                .repeats = true },
+        { .name = "write_file",
+                .title = "Write a file",
+                .text = "Write a file in a sandbox, and the folders above it.",
+                .method = "PUT",
+                .path = "/v1/sandboxes/{sandbox}/files",
+                .params = { SANDBOX, PATH("The file."), { "content", AS_BODY, false, false, "The content, as text." },
+                        { "content_base64", AS_BASE64, false, false,
+                                "The content as any bytes, in base64, instead." } },
+                .gives = &object_entry_info,
+                .how = GIVES_JSON,
+                .destroys = true,
+                .repeats = true },
+        { .name = "delete_file",
+                .title = "Remove a file",
+                .text = "Remove a file of a sandbox, or a folder with all in it.",
+                .method = "DELETE",
+                .path = "/v1/sandboxes/{sandbox}/files",
+                .params = { SANDBOX, PATH("The file or folder.") },
+                .how = GIVES_NOTHING,
+                .destroys = true,
+                .repeats = true },
 };
 
 /* ---- tools/list ---- */
@@ -125,7 +238,8 @@ static void add_params(json_t *schema, const struct mcp_tool *tool)
         for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++) {
                 const struct param *param = &tool->params[i];
                 json_object_set_new(properties, param->name,
-                                    json_pack("{s:s, s:s}", "type", param->number ? "integer" : "string", "description", param->text));
+                        json_pack("{s:s, s:s}", "type", param->number ? "integer" : "string", "description",
+                                param->text));
                 if (param->required)
                         json_array_append_new(required, json_string(param->name));
         }
@@ -134,7 +248,8 @@ static void add_params(json_t *schema, const struct mcp_tool *tool)
 static json_t *input_schema(const struct mcp_tool *tool)
 {
         json_t *schema = tool->takes ? model_tool_schema(tool->takes, tool->fields, tool->required)
-                                     : json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required", "additionalProperties", 0);
+                                     : json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required",
+                                               "additionalProperties", 0);
         add_params(schema, tool);
         return schema;
 }
@@ -160,12 +275,14 @@ static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
 
 static json_t *describe(const struct mcp_tool *tool, json_t *text)
 {
-        json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name", tool->name, "title", tool->title, "description", text, "inputSchema", input_schema(tool));
+        json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name", tool->name, "title", tool->title, "description", text,
+                "inputSchema", input_schema(tool));
         if (tool->gives)
                 json_object_set_new(json, "outputSchema", model_tool_schema(tool->gives, NULL, NULL));
-        json_object_set_new(json, "annotations", json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", tool->title, "readOnlyHint", tool->reads,
-                                                           "destructiveHint", tool->destroys, "idempotentHint", tool->repeats, "openWorldHint",
-                                                           tool->outside));
+        json_object_set_new(json, "annotations",
+                json_pack("{s:s, s:b, s:b, s:b, s:b}", "title", tool->title, "readOnlyHint", tool->reads,
+                        "destructiveHint", tool->destroys, "idempotentHint", tool->repeats, "openWorldHint",
+                        tool->outside));
         return json;
 }
 
@@ -220,8 +337,9 @@ static void give_error(struct mcp_call *call, const char *fmt, ...)
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
         json_t *words = json_string(text);
-        mcp_answer(call, json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", words ? words : json_string("the arguments are wrong"),
-                                   "isError", 1));
+        mcp_answer(call,
+                json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text",
+                        words ? words : json_string("the arguments are wrong"), "isError", 1));
 }
 
 struct asked {
@@ -240,7 +358,8 @@ static bool put_in_path(struct asked *asked, const struct param *param, const ch
         snprintf(before, sizeof before, "%s", asked->path);
         snprintf(name, sizeof name, "{%s}", param->name);
         char *at = strstr(before, name);
-        if (!at || !value[0] || strlen(value) > 64 || value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
+        if (!at || !value[0] || strlen(value) > 64 ||
+                value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
                 return false;
         snprintf(asked->path, sizeof asked->path, "%.*s%s%s", (int)(at - before), before, value, at + strlen(name));
         return true;
@@ -254,7 +373,8 @@ static bool put(struct mcp_call *call, const struct param *param, json_t *value,
         if (param->number && json_is_integer(value))
                 text = arena_text(&call->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         if (!text || (param->place != AS_BODY && json_is_string(value) && strlen(text) != json_string_length(value))) {
-                give_error(call, "%s has to be %s", param->name, param->number ? "a whole number" : "a text without NUL");
+                give_error(call, "%s has to be %s", param->name,
+                        param->number ? "a whole number" : "a text without NUL");
                 return false;
         }
         if (param->place == IN_PATH && !put_in_path(asked, param, text)) {
@@ -262,7 +382,8 @@ static bool put(struct mcp_call *call, const struct param *param, json_t *value,
                 return false;
         }
         if (param->place == IN_QUERY)
-                asked->query[asked->query_n++] = (struct pair){ (char *)(uintptr_t)param->name, arena_text(&call->arena, "%s", text) };
+                asked->query[asked->query_n++] =
+                        (struct pair){ (char *)(uintptr_t)param->name, arena_text(&call->arena, "%s", text) };
         if (param->place == AS_BODY) {
                 asked->bytes = text;
                 asked->bytes_len = json_string_length(value);
@@ -306,7 +427,8 @@ static bool take_arguments(struct mcp_call *call, json_t *arguments, struct aske
                         return false;
                 }
                 if (param->usually && !given)
-                        asked->query[asked->query_n++] = (struct pair){ (char *)(uintptr_t)param->name, (char *)(uintptr_t)param->usually };
+                        asked->query[asked->query_n++] =
+                                (struct pair){ (char *)(uintptr_t)param->name, (char *)(uintptr_t)param->usually };
         }
         return true;
 }
@@ -319,8 +441,8 @@ static void add_usual(const struct mcp_call *call, json_t *body)
         json_t *usually = call->tool->usually ? json_loads(call->tool->usually, 0, NULL) : NULL;
         json_object_update_missing(body, usually);
         json_decref(usually);
-        if (call->tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") && !json_object_get(body, "workspace") &&
-            !json_object_get(body, "exports"))
+        if (call->tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") &&
+                !json_object_get(body, "workspace") && !json_object_get(body, "exports"))
                 json_object_set_new(body, "exports", json_pack("[{s:s}]", "pattern", "*"));
 }
 
@@ -343,7 +465,8 @@ static void ask(struct mcp_call *call, struct asked *asked)
                 asked->bytes = text;
                 asked->bytes_len = text ? strlen(text) : 0;
         }
-        mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, asked->bytes, asked->bytes_len, lines, on_tool_answered);
+        mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, asked->bytes, asked->bytes_len,
+                lines, on_tool_answered);
         free(text);
 }
 
@@ -355,7 +478,8 @@ void mcp_call_tool(struct mcp_call *call)
                 if (strcmp(tools[i].name, name) == 0)
                         call->tool = &tools[i];
         if (!call->tool) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "there is no tool \"%.60s\"; tools/list has those that there are", name ? name : "");
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL,
+                        "there is no tool \"%.60s\"; tools/list has those that there are", name ? name : "");
         } else {
                 snprintf(asked.path, sizeof asked.path, "%s", call->tool->path);
                 if (take_arguments(call, json_object_get(call->params, "arguments"), &asked))

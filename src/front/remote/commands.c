@@ -1,7 +1,12 @@
 /* caisson-remote: the table of commands, their arguments, and main. */
 #include "front/remote/remote.h"
 
-static const struct { const char *command, *name; int (*run)(struct remote *remote); size_t least, most; bool alone; } commands[] = {
+static const struct {
+        const char *command, *name;
+        int (*run)(struct remote *remote);
+        size_t least, most;
+        bool alone;
+} commands[] = {
         { "sandbox", "create", remote_create, 0, 0, false },
         { "sandbox", "list", remote_list, 0, 0, false },
         { "sandbox", "exec", remote_exec, 1, 1, false },
@@ -24,9 +29,13 @@ static const struct { const char *command, *name; int (*run)(struct remote *remo
 
 static int take_field(struct remote *remote, const struct cli_field *option, const char *text, struct csn_error *err)
 {
-        const struct { const struct object *object; void *into; } rows[] = {
-                { &object_sandbox_request, &remote->sandbox }, { &object_limits, &remote->sandbox.limits }, { &object_tools_request, &remote->sandbox.tools },
-                { &object_process_request, &remote->process }, { &object_context_request, &remote->context },
+        const struct { const struct object *object; void *into;
+        } rows[] = {
+                { &object_sandbox_request, &remote->sandbox },
+                { &object_limits, &remote->sandbox.limits },
+                { &object_tools_request, &remote->sandbox.tools },
+                { &object_process_request, &remote->process },
+                { &object_context_request, &remote->context },
         };
         if (text && !utf8_valid(text, strlen(text)))
                 return err_field(err, option->field->option, "--%s is not valid UTF-8", option->field->option);
@@ -64,18 +73,23 @@ struct options {
 static void list_options(const struct cli_part *part, struct options *ret)
 {
         size_t n = 2;
-        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG }, { "set", required_argument, NULL, CONFIG + 1 } }, .shorts = "-:" };
+        *ret = (struct options){ .longs = { { "config", required_argument, NULL, CONFIG },
+                                         { "set", required_argument, NULL, CONFIG + 1 } },
+                .shorts = "-:" };
         ret->fields_n = part->objects ? cli_fields_of(part->objects, ret->fields, ARRAY_LEN(ret->fields)) : 0;
         for (size_t i = 0; part->options && part->options[i].name; i++) {
                 const struct cli_option *option = &part->options[i];
-                ret->longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument, NULL, PLAIN + (int)i };
+                ret->longs[n++] = (struct option){ option->name, option->argument ? required_argument : no_argument,
+                        NULL, PLAIN + (int)i };
                 if (option->letter)
-                        snprintf(ret->shorts + strlen(ret->shorts), 4, "%c%s", option->letter, option->argument ? ":" : "");
+                        snprintf(ret->shorts + strlen(ret->shorts), 4, "%c%s", option->letter,
+                                option->argument ? ":" : "");
         }
         for (size_t i = 0; i < ret->fields_n; i++) {
                 char letter = cli_field_letter(&ret->fields[i]);
-                ret->longs[n++] = (struct option){ ret->fields[i].field->option, ret->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument,
-                                                   NULL, FIELDS + (int)i };
+                ret->longs[n++] = (struct option){ ret->fields[i].field->option,
+                        ret->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
+                        FIELDS + (int)i };
                 if (letter)
                         snprintf(ret->shorts + strlen(ret->shorts), 4, "%c:", letter);
         }
@@ -108,7 +122,10 @@ static int take_option(struct remote *remote, const struct options *options, int
         return 0;
 }
 
-/* Options may stand on both sides of the first argument; what comes after a second one, or after --, is the program's own. */
+/*
+ * Options may stand on both sides of the first argument; what comes after a second one, or after --, is the program's
+ * own.
+ */
 static int parse(struct remote *remote, int argc, char **argv, struct csn_error *err)
 {
         struct options options;
@@ -118,7 +135,8 @@ static int parse(struct remote *remote, int argc, char **argv, struct csn_error 
         remote->args = arena_alloc(&remote->arena, ((size_t)argc + 1) * sizeof *remote->args);
         for (int opt; (opt = getopt_long(argc, argv, options.shorts, options.longs, NULL)) != -1;) {
                 if (opt == '?' || opt == ':') {
-                        const char *who = arena_text(&remote->arena, "%s %s", remote->part->command, remote->part->name);
+                        const char *who =
+                                arena_text(&remote->arena, "%s %s", remote->part->command, remote->part->name);
                         return cli_bad_option(who, opt, argv, options.longs, err);
                 }
                 if (opt != ARGUMENT && take_option(remote, &options, opt, err) < 0)
@@ -141,16 +159,20 @@ static int run(struct remote *remote, int argc, char **argv)
 {
         struct csn_error err;
         size_t i = 0;
-        while (strcmp(commands[i].command, remote->part->command) != 0 || strcmp(commands[i].name, remote->part->name) != 0)
+        while (strcmp(commands[i].command, remote->part->command) != 0 ||
+                strcmp(commands[i].name, remote->part->name) != 0)
                 i++;
         if (parse(remote, argc, argv, &err) < 0)
                 return cli_fail(&err);
         if (remote->args_n < commands[i].least || remote->args_n > commands[i].most)
-                return remote_usage(remote, remote->args_n < commands[i].least ? "arguments are missing: %s" : "too many arguments: %s", remote->part->arguments);
+                return remote_usage(remote,
+                        remote->args_n < commands[i].least ? "arguments are missing: %s" : "too many arguments: %s",
+                        remote->part->arguments);
         int status = cli_load_settings(&remote->from, &remote->settings);
         if (status)
                 return status;
-        status = !commands[i].alone && link_open(&remote->link, &remote->settings, &err) < 0 ? cli_fail(&err) : commands[i].run(remote);
+        status = !commands[i].alone && link_open(&remote->link, &remote->settings, &err) < 0 ? cli_fail(&err)
+                                                                                             : commands[i].run(remote);
         link_close(&remote->link);
         settings_done(&remote->settings);
         return status;

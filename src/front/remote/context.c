@@ -32,7 +32,8 @@ int remote_create_context(struct remote *remote)
 static int add_contexts(struct remote *remote, const char *sandbox, json_t *all)
 {
         json_t *answer = NULL;
-        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", sandbox), "contexts", &answer);
+        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", sandbox),
+                "contexts", &answer);
         json_array_extend(all, answer);
         json_decref(answer);
         return status;
@@ -65,7 +66,8 @@ int remote_list_contexts(struct remote *remote)
         if (status == 0 && remote_option(remote, "json")) {
                 cli_print_json(json_incref(all));
         } else if (status == 0) {
-                buf_printf(&buf, "%-36s %-12s %-11s %-8s %10s %s\n", "ID", "SANDBOX", "LANGUAGE", "STATE", "EXECUTIONS", "FOLDER");
+                buf_printf(&buf, "%-36s %-12s %-11s %-8s %10s %s\n", "ID", "SANDBOX", "LANGUAGE", "STATE", "EXECUTIONS",
+                        "FOLDER");
                 json_array_foreach(all, i, one) {
                         char sandbox[13];
                         snprintf(sandbox, sizeof sandbox, "%s", remote_text(one, "sandbox"));
@@ -73,7 +75,8 @@ int remote_list_contexts(struct remote *remote)
                         cli_add_cell(&buf, 12, sandbox);
                         cli_add_cell(&buf, 11, remote_text(one, "language"));
                         cli_add_cell(&buf, 8, remote_text(one, "state"));
-                        buf_printf(&buf, "%10" JSON_INTEGER_FORMAT " ", json_integer_value(json_object_get(one, "executions")));
+                        buf_printf(&buf, "%10" JSON_INTEGER_FORMAT " ",
+                                json_integer_value(json_object_get(one, "executions")));
                         cli_add_cell(&buf, 0, remote_text(one, "cwd"));
                         cli_end_line(&buf);
                 }
@@ -134,8 +137,10 @@ static void on_event(void *owner, const char *type, json_t *event)
         else if ((error || strcmp(type, "stdout") == 0) && execution->show.streaming)
                 remote_print_event(error ? STDERR_FILENO : STDOUT_FILENO, execution->show.raw, event);
         else if (strcmp(type, "display") == 0)
-                print_bundle(execution, json_object_get(json_object_get(event, "data"), "data") ? json_object_get(json_object_get(event, "data"), "data")
-                                                                                               : json_object_get(event, "data"));
+                print_bundle(execution,
+                        json_object_get(json_object_get(event, "data"), "data")
+                                ? json_object_get(json_object_get(event, "data"), "data")
+                                : json_object_get(event, "data"));
         else if (strcmp(type, "end") == 0)
                 execution->record = json_incref(json_object_get(event, "record"));
 }
@@ -143,7 +148,8 @@ static void on_event(void *owner, const char *type, json_t *event)
 /* Its text, as the interpreter at a terminal prints it. */
 static void print_value(const struct execution *execution)
 {
-        json_t *result = json_object_get(execution->record, "result"), *data = json_object_get(result, "data"), *value = json_object_get(result, "value");
+        json_t *result = json_object_get(execution->record, "result"), *data = json_object_get(result, "data"),
+               *value = json_object_get(result, "value");
         if (!json_is_object(result))
                 return;
         json_t *repr = json_object_get(result, "repr");
@@ -161,20 +167,24 @@ static void print_value(const struct execution *execution)
 
 static int take_code(struct remote *remote, struct run_request *request, struct csn_error *err)
 {
-        const char *code = remote_option(remote, "code"), *path = remote->args_n > 1 ? remote->args[1] : "-", *timeout = remote_option(remote, "timeout");
+        const char *code = remote_option(remote, "code"), *path = remote->args_n > 1 ? remote->args[1] : "-",
+                   *timeout = remote_option(remote, "timeout");
         if (code && remote->args_n > 1)
                 return err_field(err, "/code", "context run: give a file or -c CODE, and not both");
         if (code)
-                SET(request, run_request, code, ((struct bytes){ arena_text(&remote->arena, "%s", code), strlen(code) }));
+                SET(request, run_request, code,
+                        ((struct bytes){ arena_text(&remote->arena, "%s", code), strlen(code) }));
         else if (remote->args_n < 2 && isatty(STDIN_FILENO))
-                return err_field(err, "/code", "context run: there is no program; give a file, -c CODE, or - for standard input");
+                return err_field(err, "/code",
+                        "context run: there is no program; give a file, -c CODE, or - for standard input");
         else if (cli_read_whole(path, CODE_MAX, "/code", &remote->arena, &request->code, err) < 0)
                 return -err->code;
         MARK(request, run_request, code);
         if (!timeout)
                 return 0;
         MARK(request, run_request, limits);
-        return model_set_text(&object_limits, model_field(&object_limits, "wall_ms"), &request->limits, timeout, "--timeout", &remote->arena, err);
+        return model_set_text(&object_limits, model_field(&object_limits, "wall_ms"), &request->limits, timeout,
+                "--timeout", &remote->arena, err);
 }
 
 /* The first interrupts what is executed, and the context lives on; the second is for us. */
@@ -186,7 +196,9 @@ static void on_signals(struct execution *execution)
         while (read(execution->signals_fd, &info, sizeof info) == (ssize_t)sizeof info) {
                 if (execution->interrupts++ > 0)
                         exit(128 + (int)info.ssi_signo);
-                if (link_ask(&remote->link, "POST", arena_text(&remote->arena, "/v1/contexts/%s/interrupt", execution->context), NULL, NULL, &err) < 0)
+                if (link_ask(&remote->link, "POST",
+                            arena_text(&remote->arena, "/v1/contexts/%s/interrupt", execution->context), NULL, NULL,
+                            &err) < 0)
                         fprintf(stderr, "caisson: %s\n", err.text);
         }
 }
@@ -223,7 +235,8 @@ static int show_record(struct execution *execution, struct csn_error *err)
         struct run_result result;
         /* One that is long is not in the stream. */
         if (json_is_null(execution->record)) {
-                const char *path = arena_text(&remote->arena, "/v1/runs/%s", link_escape(execution->run, &remote->arena));
+                const char *path =
+                        arena_text(&remote->arena, "/v1/runs/%s", link_escape(execution->run, &remote->arena));
                 if (link_ask(&remote->link, "GET", path, NULL, &execution->record, err) < 0)
                         return -err->code;
         }
@@ -244,8 +257,9 @@ static int execute(struct execution *execution, struct csn_error *err)
         struct buf text;
         buf_init(&text, 4 * CODE_MAX);
         front_write_request(&request, &text);
-        stream_begin(&execution->stream, &remote->link, "POST", arena_text(&remote->arena, "/v1/contexts/%s/runs", execution->context),
-                     model_read(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
+        stream_begin(&execution->stream, &remote->link, "POST",
+                arena_text(&remote->arena, "/v1/contexts/%s/runs", execution->context),
+                model_read(text.bytes, text.len, JSON_ALLOW_NUL, NULL));
         buf_done(&text);
         curl_multi_add_handle(execution->multi, execution->stream.easy);
         int rc = wait_for_it(execution);
@@ -262,7 +276,9 @@ static int execute(struct execution *execution, struct csn_error *err)
 
 int remote_run_context(struct remote *remote)
 {
-        struct execution execution = { .remote = remote, .signals_fd = -1, .stream = { .event = on_event, .owner = &execution } };
+        struct execution execution = {
+                .remote = remote, .signals_fd = -1, .stream = { .event = on_event, .owner = &execution }
+        };
         struct csn_error err;
         execution.context = remote_context(remote, remote->args[0]);
         if (!execution.context)

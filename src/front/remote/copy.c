@@ -21,7 +21,8 @@ static struct place parse_place(char *text, struct arena *arena)
         const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
         if (!colon || colon == text || (slash && slash < colon))
                 return (struct place){ NULL, text };
-        return (struct place){ arena_copy(arena, text, (size_t)(colon - text)), arena_text(arena, "%s", colon[1] ? colon + 1 : ".") };
+        return (struct place){ arena_copy(arena, text, (size_t)(colon - text)),
+                arena_text(arena, "%s", colon[1] ? colon + 1 : ".") };
 }
 
 static bool ends_with(const char *path, const char *end)
@@ -54,15 +55,18 @@ static char *below(const char *folder, const char *name, struct arena *arena)
 
 /* ---- the sandbox' side ---- */
 
-static const char *files_path(struct remote *remote, const char *id, const char *what, const char *path, const char *more)
+static const char *files_path(struct remote *remote, const char *id, const char *what, const char *path,
+        const char *more)
 {
-        return arena_text(&remote->arena, "/v1/sandboxes/%s/%s?path=%s%s", id, what, link_escape(path, &remote->arena), more);
+        return arena_text(&remote->arena, "/v1/sandboxes/%s/%s?path=%s%s", id, what, link_escape(path, &remote->arena),
+                more);
 }
 
 enum kind { NOTHING, FILE_, FOLDER, OTHER, UNKNOWN };
 
 /* What is there; of a link, where it leads. */
-static enum kind remote_kind(struct remote *remote, const char *id, const char *path, unsigned *ret_mode, struct csn_error *err)
+static enum kind remote_kind(struct remote *remote, const char *id, const char *path, unsigned *ret_mode,
+        struct csn_error *err)
 {
         json_t *entry = NULL;
         enum kind kind = UNKNOWN;
@@ -117,7 +121,8 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *owner)
 
 static int put(struct remote *remote, struct upload *upload, const char *path, int64_t size)
 {
-        struct curl_slist *headers = curl_slist_append(curl_slist_append(NULL, "Content-Type: application/octet-stream"), "Expect:");
+        struct curl_slist *headers =
+                curl_slist_append(curl_slist_append(NULL, "Content-Type: application/octet-stream"), "Expect:");
         CURL *easy = link_request(&remote->link, "PUT", path);
         struct csn_error err;
         buf_init(&upload->answer, MIB);
@@ -160,7 +165,8 @@ static int put_folder(struct remote *remote, const char *folder, const char *id,
 {
         struct upload upload = { .fd = -1 };
         struct csn_error err;
-        int status = remote_ask(remote, "PATCH", files_path(remote, id, "files", path, ""), json_pack("{s:s}", "action", "folder"), NULL);
+        int status = remote_ask(remote, "PATCH", files_path(remote, id, "files", path, ""),
+                json_pack("{s:s}", "action", "folder"), NULL);
         if (status == 0 && packer_open(folder, &upload.packer, &err) < 0)
                 status = remote_fail(&err);
         if (status == 0)
@@ -188,7 +194,8 @@ static int upload(struct remote *remote, const char *from, const char *id, char 
                 return remote_fail(&err);
         bool into = kind == FOLDER || ends_with(to, "/");
         if (S_ISDIR(st.st_mode))
-                return put_folder(remote, from, id, into && name && !means_content(from) ? below(to, name, &remote->arena) : to);
+                return put_folder(remote, from, id,
+                        into && name && !means_content(from) ? below(to, name, &remote->arena) : to);
         return put_file(remote, fd, id, into && name ? below(to, name, &remote->arena) : to);
 }
 
@@ -233,7 +240,8 @@ static ssize_t next_bytes(void *owner, const void **ret, struct csn_error *err)
         if (download->status >= 300)       /* a problem document comes in one piece */
                 return link_problem(download->status, download->out.bytes, download->out.len, err);
         if (download->over && download->code != CURLE_OK)
-                return err_set(err, CSN_E_SYSTEM, 0, "the sandbox broke off: what came is not whole (%s)", curl_easy_strerror(download->code));
+                return err_set(err, CSN_E_SYSTEM, 0, "the sandbox broke off: what came is not whole (%s)",
+                        curl_easy_strerror(download->code));
         return (ssize_t)download->out.len;
 }
 
@@ -316,7 +324,8 @@ static int download(struct remote *remote, const char *id, const char *from, con
         if (kind == NOTHING || kind == UNKNOWN)
                 return remote_fail(&err);
         if (strcmp(to, "-") == 0) {
-                int rc = fetch(remote, files_path(remote, id, "files", from, kind == FOLDER ? "&format=tar" : ""), STDOUT_FILENO, &err);
+                int rc = fetch(remote, files_path(remote, id, "files", from, kind == FOLDER ? "&format=tar" : ""),
+                        STDOUT_FILENO, &err);
                 return rc < 0 ? remote_fail(&err) : 0;
         }
         const char *name = last_part(from, &remote->arena);
@@ -327,7 +336,8 @@ static int download(struct remote *remote, const char *id, const char *from, con
 
 int remote_copy(struct remote *remote)
 {
-        struct place from = parse_place(remote->args[0], &remote->arena), to = parse_place(remote->args[1], &remote->arena);
+        struct place from = parse_place(remote->args[0], &remote->arena),
+                     to = parse_place(remote->args[1], &remote->arena);
         if (!from.id == !to.id)
                 return remote_usage(remote, "one of the two must be ID:PATH, and the other a path of this host or -");
         const char *id = remote_sandbox(remote, from.id ? from.id : to.id);

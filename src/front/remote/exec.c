@@ -1,9 +1,9 @@
 /*
  * caisson sandbox exec and shell.
  *
- * Three requests, each on a connection of its own: the program's events, which come for as long as it lives; what we read
- * from standard input, a request for each piece; and its signals and the size of its terminal.  A piece is read when
- * the last one was taken, so a program that does not read holds up who writes to us, as a pipe would.
+ * Three requests, each on a connection of its own: the program's events, which come for as long as it lives; what we
+ * read from standard input, a request for each piece; and its signals and the size of its terminal.  A piece is read
+ * when the last one was taken, so a program that does not read holds up who writes to us, as a pipe would.
  */
 #include "front/remote/remote.h"
 
@@ -51,11 +51,14 @@ static void take_end(struct exec *exec, json_t *record)
         if (error) {
                 terminal_restore();
                 fprintf(stderr, "caisson: %s\n", remote_text(error, "message"));
-                exec->status = !exec->process[0] && strcmp(remote_text(error, "code"), csn_code_name(CSN_E_INPUT)) == 0 ? 127 : 125;
+                exec->status = !exec->process[0] && strcmp(remote_text(error, "code"), csn_code_name(CSN_E_INPUT)) == 0
+                        ? 127
+                        : 125;
         } else if (timed_out) {
                 exec->status = 124;
         } else {
-                exec->status = number ? 128 + (int)json_integer_value(number) : (int)json_integer_value(json_object_get(record, "exit_code"));
+                exec->status = number ? 128 + (int)json_integer_value(number)
+                                      : (int)json_integer_value(json_object_get(record, "exit_code"));
         }
 }
 
@@ -64,8 +67,8 @@ static void on_event(void *owner, const char *type, json_t *event)
         struct exec *exec = owner;
         bool error = strcmp(type, "stderr") == 0;
         if (strcmp(type, "start") == 0) {
-                snprintf(exec->process, sizeof exec->process, "/v1/sandboxes/%s/processes/%" JSON_INTEGER_FORMAT, exec->sandbox,
-                         json_integer_value(json_object_get(event, "id")));
+                snprintf(exec->process, sizeof exec->process, "/v1/sandboxes/%s/processes/%" JSON_INTEGER_FORMAT,
+                        exec->sandbox, json_integer_value(json_object_get(event, "id")));
         } else if (error || strcmp(type, "stdout") == 0) {
                 if (exec->output_over || remote_print_event(error ? STDERR_FILENO : STDOUT_FILENO, exec->raw, event))
                         return;
@@ -84,7 +87,8 @@ static size_t throw_away(char *bytes, size_t size, size_t n, void *owner)
 }
 
 /* Takes neither; the body has to last until it is done. */
-static void send_request(struct exec *exec, struct sender *sender, const char *method, const char *what, const char *body, size_t len)
+static void send_request(struct exec *exec, struct sender *sender, const char *method, const char *what,
+        const char *body, size_t len)
 {
         char path[200];
         snprintf(path, sizeof path, "%s%s", exec->process, what);
@@ -122,7 +126,9 @@ static void tell(struct exec *exec)
                 send_json(exec, "/signal", json_pack("{s:s}", "signal", name));
         } else if (exec->resized && terminal_size(&rows, &columns)) {
                 exec->resized = false;
-                send_json(exec, "/size", json_pack("{s:i, s:i}", "rows", (int)min_u64(rows, TERMINAL_MAX), "columns", (int)min_u64(columns, TERMINAL_MAX)));
+                send_json(exec, "/size",
+                        json_pack("{s:i, s:i}", "rows", (int)min_u64(rows, TERMINAL_MAX), "columns",
+                                (int)min_u64(columns, TERMINAL_MAX)));
         }
 }
 
@@ -132,7 +138,8 @@ static void read_input(struct exec *exec)
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
                 return;
         exec->input_over = n <= 0;
-        send_request(exec, &exec->input, "POST", n > 0 ? "/stdin" : "/stdin?end=true", exec->piece, n > 0 ? (size_t)n : 0);
+        send_request(exec, &exec->input, "POST", n > 0 ? "/stdin" : "/stdin?end=true", exec->piece,
+                n > 0 ? (size_t)n : 0);
 }
 
 /* ---- signals ---- */
@@ -204,7 +211,8 @@ static void take_done(struct exec *exec, CURL *easy, CURLcode code)
 
 static void step(struct exec *exec)
 {
-        struct curl_waitfd more[2] = { { .fd = exec->signals_fd, .events = CURL_WAIT_POLLIN }, { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
+        struct curl_waitfd more[2] = { { .fd = exec->signals_fd, .events = CURL_WAIT_POLLIN },
+                { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
         int running, left;
         curl_multi_perform(exec->multi, &running);
         for (CURLMsg *message; (message = curl_multi_info_read(exec->multi, &left));)
@@ -292,8 +300,9 @@ static int serve(struct exec *exec, struct csn_error *err)
         struct remote *remote = exec->remote;
         uint64_t deadline_ms = 0;
         exec->multi = curl_multi_init();
-        stream_begin(&exec->events, &remote->link, "POST", arena_text(&remote->arena, "/v1/sandboxes/%s/processes", exec->sandbox),
-                     model_encode(&object_process_request, &remote->process));
+        stream_begin(&exec->events, &remote->link, "POST",
+                arena_text(&remote->arena, "/v1/sandboxes/%s/processes", exec->sandbox),
+                model_encode(&object_process_request, &remote->process));
         curl_multi_add_handle(exec->multi, exec->events.easy);
         if (exec->terminal && exec->interactive)
                 exec->our_terminal = terminal_raw();

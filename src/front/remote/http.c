@@ -14,7 +14,8 @@ static int try_path(const char *path, struct link *link, struct csn_error *err)
 {
         int fd;
         if (!endpoint_http_path(path, link->path))
-                return err_set(err, CSN_E_CONFIG, 0, "engine.socket is longer than " ENDPOINT_HTTP " leaves room for: %s", path);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "engine.socket is longer than " ENDPOINT_HTTP " leaves room for: %s", path);
         if (endpoint_connect(link->path, &fd, err) < 0)
                 return -err->code;
         fd_close(&fd);
@@ -27,8 +28,11 @@ int link_open(struct link *link, const struct settings *settings, struct csn_err
         char path[ENDPOINT_PATH_MAX];
         const char *set = settings->engine.socket;
         bool elsewhere = geteuid() != 0 && !(set && set[0]);
-        int rc = endpoint_path(settings, false, path) ? try_path(path, link, err)
-                                                      : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
+        int rc = endpoint_path(settings, false, path)
+                ? try_path(path, link, err)
+                : err_set(err, CSN_E_SYSTEM, 0,
+                          "engine.socket is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone",
+                          geteuid());
         if (rc < 0 && elsewhere && endpoint_path(settings, true, path))
                 rc = try_path(path, link, err);
         if (rc < 0 && err->code == CSN_E_DENIED)
@@ -78,15 +82,21 @@ CURL *link_request(const struct link *link, const char *method, const char *path
 
 int link_broken(const struct link *link, CURLcode code, struct csn_error *err)
 {
-        return err_set(err, CSN_E_SYSTEM, 0, "the daemon at %s did not answer, or broke off: %s", link->path, curl_easy_strerror(code));
+        return err_set(err, CSN_E_SYSTEM, 0, "the daemon at %s did not answer, or broke off: %s", link->path,
+                curl_easy_strerror(code));
 }
 
 int link_problem(long status, const char *text, size_t len, struct csn_error *err)
 {
         json_t *problem = len ? model_read(text, len, 0, NULL) : NULL;
-        const char *detail = json_string_value(json_object_get(problem, "detail")), *code = json_string_value(json_object_get(problem, "code"));
-        int known = code ? err_code_of(code) : 0, by_status = status == 401 ? CSN_E_DENIED : status >= 400 && status < 500 ? CSN_E_INPUT : CSN_E_SYSTEM;
-        err_set(err, known ? known : by_status, 0, "%.500s", detail ? detail : "the daemon answered without saying what is wrong");
+        const char *detail = json_string_value(json_object_get(problem, "detail")),
+                   *code = json_string_value(json_object_get(problem, "code"));
+        int known = code ? err_code_of(code) : 0,
+            by_status = status == 401           ? CSN_E_DENIED
+                : status >= 400 && status < 500 ? CSN_E_INPUT
+                                                : CSN_E_SYSTEM;
+        err_set(err, known ? known : by_status, 0, "%.500s",
+                detail ? detail : "the daemon answered without saying what is wrong");
         if (!detail)
                 err_wrap(err, "HTTP status %ld", status);
         json_decref(problem);
@@ -115,7 +125,9 @@ int link_ask(struct link *link, const char *method, const char *path, json_t *bo
         CURLcode code = curl_easy_perform(link->easy);
         link->status = 0;
         curl_easy_getinfo(link->easy, CURLINFO_RESPONSE_CODE, &link->status);
-        int rc = code != CURLE_OK ? link_broken(link, code, err) : link->status >= 300 ? link_problem(link->status, answer.bytes, answer.len, err) : 0;
+        int rc = code != CURLE_OK     ? link_broken(link, code, err)
+                : link->status >= 300 ? link_problem(link->status, answer.bytes, answer.len, err)
+                                      : 0;
         if (rc == 0 && ret)
                 *ret = answer.len ? model_read(answer.bytes, answer.len, JSON_ALLOW_NUL, NULL) : NULL;
         curl_slist_free_all(headers);
@@ -143,7 +155,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *owner)
         const char *at = bytes, *end = bytes + size * n;
         if (!stream->status)
                 curl_easy_getinfo(stream->easy, CURLINFO_RESPONSE_CODE, &stream->status);
-        for (const char *newline; stream->status < 300 && (newline = memchr(at, '\n', (size_t)(end - at))); at = newline + 1) {
+        for (const char *newline; stream->status < 300 && (newline = memchr(at, '\n', (size_t)(end - at)));
+                at = newline + 1) {
                 if (stream->line.len) {
                         if (!buf_add(&stream->line, at, (size_t)(newline - at)))
                                 return 0;
@@ -160,7 +173,8 @@ void stream_begin(struct stream *stream, const struct link *link, const char *me
 {
         stream->link = link;
         stream->easy = link_request(link, method, path);
-        stream->headers = curl_slist_append(curl_slist_append(NULL, "Accept: application/x-ndjson"), "Content-Type: application/json");
+        stream->headers = curl_slist_append(curl_slist_append(NULL, "Accept: application/x-ndjson"),
+                "Content-Type: application/json");
         stream->body = body ? model_write(body, JSON_COMPACT) : NULL;
         json_decref(body);
         buf_init(&stream->line, EVENT_MAX);

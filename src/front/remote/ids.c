@@ -54,7 +54,8 @@ static const char *found(const struct search *search, const char *what)
         if (search->n == 1)
                 return search->found;
         if (search->n)
-                fprintf(stderr, "caisson: %zu %ses begin with %s; give more of the id\n", search->n, what, search->typed);
+                fprintf(stderr, "caisson: %zu %ses begin with %s; give more of the id\n", search->n, what,
+                        search->typed);
         else
                 fprintf(stderr, "caisson: there is no %s %s; see caisson %s list\n", what, search->typed, what);
         return NULL;
@@ -62,7 +63,8 @@ static const char *found(const struct search *search, const char *what)
 
 static bool is_whole(const char *typed, const char *kind)
 {
-        return strlen(typed) == ID_LENGTH && strncmp(typed, kind, 4) == 0 && strspn(typed + 4, "0123456789abcdef") == ID_LENGTH - 4;
+        return strlen(typed) == ID_LENGTH && strncmp(typed, kind, 4) == 0 &&
+                strspn(typed + 4, "0123456789abcdef") == ID_LENGTH - 4;
 }
 
 int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret)
@@ -71,7 +73,8 @@ int remote_ask_list(struct remote *remote, const char *path, const char *name, j
         const char *next = "";
         int status = 0;
         while (status == 0 && next) {
-                status = remote_ask(remote, "GET", next[0] ? arena_text(&remote->arena, "%s?cursor=%s", path, next) : path, NULL, &answer);
+                status = remote_ask(remote, "GET",
+                        next[0] ? arena_text(&remote->arena, "%s?cursor=%s", path, next) : path, NULL, &answer);
                 json_array_extend(all, json_object_get(answer, name));
                 const char *told = json_string_value(json_object_get(answer, "next"));
                 next = told ? arena_text(&remote->arena, "%s", told) : NULL;
@@ -109,7 +112,9 @@ const char *remote_context(struct remote *remote, const char *typed)
         json_array_foreach(answer, i, one) {
                 json_t *contexts = NULL;
                 if (status == 0 && typed[0])
-                        status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")), "contexts", &contexts);
+                        status = remote_ask_list(remote,
+                                arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", remote_text(one, "id")),
+                                "contexts", &contexts);
                 look_at(&search, contexts, &remote->arena);
                 json_decref(contexts);
         }

@@ -1,9 +1,9 @@
 /*
  * caisson mcp: the Model Context Protocol on standard input and output.
  *
- * A line is a message; it goes to /mcp of the daemon as a request of HTTP, and what comes back are lines again.  So there is one server of
- * that protocol (mcp/mcp.h), and here is none.  Where no daemon listens, or this command has settings of its own, one is
- * started for as long as this lasts.
+ * A line is a message; it goes to /mcp of the daemon as a request of HTTP, and what comes back are lines again.  So
+ * there is one server of that protocol (mcp/mcp.h), and here is none.  Where no daemon listens, or this command has
+ * settings of its own, one is started for as long as this lasts.
  */
 #include "front/remote/remote.h"
 
@@ -22,7 +22,8 @@
 #define READY_MS 30000
 #define LOOK_MS 20
 #define END_MS 10000                       /* for the daemon of our own to end */
-#define GRACE_LOOKS 75                     /* of LOOK_MS without any byte, after the end of the input and the last answer: 1.5 s */
+/* of LOOK_MS without any byte, after the end of the input and the last answer: 1.5 s */
+#define GRACE_LOOKS 75
 #define GRACE_US 5000000                   /* the same for a program that goes on printing, and for a loaded host */
 #define SIGNAL_MS 100                      /* from one signal to it to the next */
 #define SIGNALS_MAX 3
@@ -136,7 +137,8 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *owner)
         size_t from = 0;
         if (!is_stream(one->easy))
                 return size * n;
-        for (char *end; (end = memchr(one->in.bytes + from, '\n', one->in.len - from)); from = (size_t)(end - one->in.bytes) + 1) {
+        for (char *end; (end = memchr(one->in.bytes + from, '\n', one->in.len - from));
+                from = (size_t)(end - one->in.bytes) + 1) {
                 const char *line = one->in.bytes + from;
                 size_t len = (size_t)(end - line), skip = sizeof data - 1;
                 if (len > skip && memcmp(line, data, skip) == 0)
@@ -208,7 +210,8 @@ static char *header_value(const char *text, struct arena *arena)
         bool plain = len && text[0] != ' ' && text[len - 1] != ' ' && strncmp(text, "=?base64?", 9) != 0;
         for (size_t i = 0; plain && i < len; i++)
                 plain = text[i] >= ' ' && text[i] < 0x7f;
-        return plain ? arena_text(arena, "%s", text) : arena_text(arena, "=?base64?%s?=", model_base64(arena, text, len));
+        return plain ? arena_text(arena, "%s", text)
+                     : arena_text(arena, "=?base64?%s?=", model_base64(arena, text, len));
 }
 
 static void add_header(struct exchange *one, struct arena *arena, const char *name, const char *value)
@@ -220,7 +223,8 @@ static void add_headers(struct exchange *one, const struct rpc *rpc, const char 
 {
         const struct bridge *bridge = one->bridge;
         struct arena arena = { 0 };
-        const char *name = json_string_value(json_object_get(rpc->params, "name")), *uri = json_string_value(json_object_get(rpc->params, "uri"));
+        const char *name = json_string_value(json_object_get(rpc->params, "name")),
+                   *uri = json_string_value(json_object_get(rpc->params, "uri"));
         add_header(one, &arena, "Content-Type", "application/json");
         add_header(one, &arena, "Accept", "application/json, text/event-stream");
         one->headers = curl_slist_append(one->headers, "Expect:");
@@ -228,7 +232,8 @@ static void add_headers(struct exchange *one, const struct rpc *rpc, const char 
                 add_header(one, &arena, "MCP-Protocol-Version", header_value(version, &arena));
                 add_header(one, &arena, "Mcp-Method", header_value(rpc->method, &arena));
                 if (strcmp(rpc->method, "resources/read") == 0 ? uri != NULL : name != NULL)
-                        add_header(one, &arena, "Mcp-Name", header_value(strcmp(rpc->method, "resources/read") == 0 ? uri : name, &arena));
+                        add_header(one, &arena, "Mcp-Name",
+                                header_value(strcmp(rpc->method, "resources/read") == 0 ? uri : name, &arena));
         } else if (!one->begins) {
                 if (bridge->version[0])
                         add_header(one, &arena, "MCP-Protocol-Version", bridge->version);
@@ -242,8 +247,11 @@ static void send_message(struct bridge *bridge, const struct rpc *rpc, const cha
 {
         const char *version = json_string_value(json_object_get(json_object_get(rpc->params, "_meta"), META_VERSION));
         struct exchange *one = mem_alloc(sizeof *one);
-        *one = (struct exchange){ .next = bridge->exchanges, .bridge = bridge, .easy = link_request(&bridge->link, "POST", "/mcp"),
-                                  .body = mem_copy(text, len), .modern = version != NULL };
+        *one = (struct exchange){ .next = bridge->exchanges,
+                .bridge = bridge,
+                .easy = link_request(&bridge->link, "POST", "/mcp"),
+                .body = mem_copy(text, len),
+                .modern = version != NULL };
         one->id = rpc->kind == RPC_REQUEST ? json_incref(rpc->id) : NULL;
         one->begins = rpc->kind == RPC_REQUEST && strcmp(rpc->method, "initialize") == 0 && !version;
         one->listens = rpc->method && strcmp(rpc->method, "subscriptions/listen") == 0;
@@ -310,7 +318,8 @@ static void take_lines(struct bridge *bridge)
 {
         size_t from = 0;
         char *end;
-        while (!bridge->over && may_send(bridge) && from < bridge->in.len && (end = memchr(bridge->in.bytes + from, '\n', bridge->in.len - from))) {
+        while (!bridge->over && may_send(bridge) && from < bridge->in.len &&
+                (end = memchr(bridge->in.bytes + from, '\n', bridge->in.len - from))) {
                 *end = 0;
                 take_line(bridge, bridge->in.bytes + from, (size_t)(end - bridge->in.bytes) - from);
                 from = (size_t)(end - bridge->in.bytes) + 1;
@@ -367,7 +376,8 @@ static void end_waiting(struct bridge *bridge, bool silent)
 static void step(struct bridge *bridge)
 {
         bool reads = !bridge->eof && may_send(bridge);
-        struct curl_waitfd fds[] = { { .fd = bridge->signals, .events = CURL_WAIT_POLLIN }, { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
+        struct curl_waitfd fds[] = { { .fd = bridge->signals, .events = CURL_WAIT_POLLIN },
+                { .fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN } };
         CURLMsg *message;
         int running, left, events = 0;
         curl_multi_poll(bridge->multi, fds, reads ? 2 : 1, bridge->eof ? LOOK_MS : STEP_MS, &events);
@@ -386,13 +396,18 @@ static void step(struct bridge *bridge)
         end_waiting(bridge, events == 0);
 }
 
-/* Closes the connections of what is not answered, by which the daemon ends the runs.  A reader that is still there is told. */
+/*
+ * Closes the connections of what is not answered, by which the daemon ends the runs.  A reader that is still there is
+ * told.
+ */
 static void drop_exchanges(struct bridge *bridge)
 {
         for (struct exchange *one = bridge->exchanges, *next; one; one = next) {
                 next = one->next;
                 if (bridge->eof && one->id && !one->listens && !one->silent && !one->answered)
-                        print_message(bridge, rpc_error(one->id, RPC_INTERNAL_ERROR, "the input has ended, and what was asked for was cancelled", NULL));
+                        print_message(bridge,
+                                rpc_error(one->id, RPC_INTERNAL_ERROR,
+                                        "the input has ended, and what was asked for was cancelled", NULL));
                 exchange_free(one);
         }
 }
@@ -434,11 +449,14 @@ static int converse(struct bridge *bridge, struct csn_error *err)
 
 /* ---- a daemon of our own ---- */
 
-static pid_t start_daemon(const struct cli_settings *from, const char *folder, struct arena *arena, struct csn_error *err)
+static pid_t start_daemon(const struct cli_settings *from, const char *folder, struct arena *arena,
+        struct csn_error *err)
 {
         const char *argv[2 * ARRAY_LEN(from->flags) + 20] = { "caissond" };
-        const char *const own[] = { arena_text(arena, "engine.socket=%s/in/s", folder), arena_text(arena, "engine.http=unix:%s/in/web", folder),
-                                    arena_text(arena, "engine.state_dir=%s/state", folder), "engine.http_keyless=true", "engine.log_bytes=0" };
+        const char *const own[] = { arena_text(arena, "engine.socket=%s/in/s", folder),
+                arena_text(arena, "engine.http=unix:%s/in/web", folder),
+                arena_text(arena, "engine.state_dir=%s/state", folder), "engine.http_keyless=true",
+                "engine.log_bytes=0" };
         size_t n = 1;
         if (from->file) {
                 argv[n++] = "--config";
@@ -465,7 +483,8 @@ static pid_t start_daemon(const struct cli_settings *from, const char *folder, s
         return pid;
 }
 
-static int start_own(struct bridge *bridge, const struct cli_settings *from, struct settings *settings, struct csn_error *err)
+static int start_own(struct bridge *bridge, const struct cli_settings *from, struct settings *settings,
+        struct csn_error *err)
 {
         struct arena arena = { 0 };
         snprintf(bridge->folder, sizeof bridge->folder, "/tmp/caisson-mcp-XXXXXX");
@@ -473,7 +492,9 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
                 bridge->folder[0] = 0;
                 return err_set(err, CSN_E_SYSTEM, errno, "make a folder in /tmp");
         }
-        /* The state goes to the user that a daemon of root becomes, who has to pass; to the sockets nobody else gets. */
+        /*
+         * The state goes to the user that a daemon of root becomes, who has to pass; to the sockets nobody else gets.
+         */
         char in[sizeof bridge->folder + 4];
         snprintf(in, sizeof in, "%s/in", bridge->folder);
         if (mkdir(in, 0700) < 0 || (geteuid() == 0 && chmod(bridge->folder, 0711) < 0))
@@ -487,8 +508,10 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
                 siginfo_t info = { 0 };
                 if (link_open(&bridge->link, settings, err) == 0)
                         return 0;
-                if (waitid(P_PID, (id_t)bridge->daemon, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == bridge->daemon)
-                        return err_set(err, CSN_E_SYSTEM, 0, "the daemon of our own has ended; what it says stands above");
+                if (waitid(P_PID, (id_t)bridge->daemon, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                        info.si_pid == bridge->daemon)
+                        return err_set(err, CSN_E_SYSTEM, 0,
+                                "the daemon of our own has ended; what it says stands above");
                 poll(NULL, 0, LOOK_MS);
         }
         return err_set(err, CSN_E_SYSTEM, 0, "the daemon of our own is not ready after %d s", READY_MS / 1000);
@@ -521,7 +544,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         return 0;
 }
 
-static int find_daemon(struct bridge *bridge, const char *word, const struct cli_settings *from, struct settings *settings, struct csn_error *err)
+static int find_daemon(struct bridge *bridge, const char *word, const struct cli_settings *from,
+        struct settings *settings, struct csn_error *err)
 {
         bool own = from->file || from->flags_n;
         if (strcmp(word, "always") == 0)

@@ -59,7 +59,8 @@ bool remote_print_event(int stream, bool raw, json_t *event)
         if (!exact)
                 return remote_print(stream, raw, json_string_value(text), json_string_length(text));
         char *bytes = mem_alloc(json_string_length(exact) + 1);
-        bool good = remote_print(stream, raw, bytes, decode_base64(json_string_value(exact), json_string_length(exact), bytes));
+        bool good = remote_print(stream, raw, bytes,
+                decode_base64(json_string_value(exact), json_string_length(exact), bytes));
         free(bytes);
         return good;
 }

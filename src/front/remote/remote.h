@@ -49,7 +49,8 @@ CURL *link_request(const struct link *link, const char *method, const char *path
  * is the caller's reference, or NULL for an answer without JSON.  Errors: the daemon's problem by link->status and its
  * code; CSN_E_SYSTEM (no answer).
  */
-int link_ask(struct link *link, const char *method, const char *path, json_t *body, json_t **ret, struct csn_error *err);
+int link_ask(struct link *link, const char *method, const char *path, json_t *body, json_t **ret,
+        struct csn_error *err);
 
 /* Convert an error answer, or a failed transfer, to an error.  Returns -err->code. */
 int link_problem(long status, const char *text, size_t len, struct csn_error *err);
@@ -175,8 +176,10 @@ void packer_close(struct packer *packer);
  * Unpack a tar stream into an existing folder.  read() returns the next bytes, valid until the next call; 0 at the end,
  * or a negative code with an error.  Nothing is written outside of the folder, whatever the stream contains: no "..",
  * no absolute names, no path through a symbolic link, and no more permissions than the umask leaves.  Changes the
- * working directory.  Errors: CSN_E_INPUT (no such folder), CSN_E_SYSTEM (an entry could not be unpacked), and those of read().
+ * working directory.  Errors: CSN_E_INPUT (no such folder), CSN_E_SYSTEM (an entry could not be unpacked), and those of
+ * read().
  */
-int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder, struct csn_error *err);
+int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder,
+        struct csn_error *err);
 
 #endif

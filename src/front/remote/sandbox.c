@@ -7,7 +7,8 @@
 int remote_create(struct remote *remote)
 {
         json_t *answer = NULL;
-        int status = remote_ask(remote, "POST", "/v1/sandboxes", model_encode(&object_sandbox_request, &remote->sandbox), &answer);
+        int status = remote_ask(remote, "POST", "/v1/sandboxes",
+                model_encode(&object_sandbox_request, &remote->sandbox), &answer);
         if (status == 0 && remote_option(remote, "json"))
                 cli_print_json(json_incref(answer));
         else if (status == 0)
@@ -39,7 +40,8 @@ static void add_sandbox(struct buf *buf, json_t *one)
         const char *name;
         json_t *value;
         print_left(remote_text(one, "expires_at"), left, sizeof left);
-        snprintf(contexts, sizeof contexts, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(one, "contexts")));
+        snprintf(contexts, sizeof contexts, "%" JSON_INTEGER_FORMAT,
+                json_integer_value(json_object_get(one, "contexts")));
         cli_add_cell(buf, 36, remote_text(one, "id"));
         cli_add_cell(buf, 8, remote_text(one, "state"));
         cli_add_cell(buf, 11, remote_text(one, "profile"));
@@ -63,7 +65,8 @@ int remote_list(struct remote *remote)
         if (status == 0 && remote_option(remote, "json")) {
                 cli_print_json(json_incref(answer));
         } else if (status == 0) {
-                buf_printf(&buf, "%-36s %-8s %-11s %-9s %-8s %s\n", "ID", "STATE", "PROFILE", "ENDS IN", "CONTEXTS", "LABELS");
+                buf_printf(&buf, "%-36s %-8s %-11s %-9s %-8s %s\n", "ID", "STATE", "PROFILE", "ENDS IN", "CONTEXTS",
+                        "LABELS");
                 json_array_foreach(answer, i, one) {
                         add_sandbox(&buf, one);
                 }
@@ -87,8 +90,9 @@ int remote_change_each(struct remote *remote, remote_finds *find, const char *pa
                 const char *id = find(remote, remote->args[i]);
                 int one = remote->failed;
                 if (id)
-                        one = remote_ask(remote, ends ? "DELETE" : "POST", arena_text(&remote->arena, "%s%s%s%s", path, id, ends ? "" : "/", ends ? "" : name),
-                                         NULL, NULL);
+                        one = remote_ask(remote, ends ? "DELETE" : "POST",
+                                arena_text(&remote->arena, "%s%s%s%s", path, id, ends ? "" : "/", ends ? "" : name),
+                                NULL, NULL);
                 status = status ? status : one;
         }
         return status;
@@ -106,17 +110,19 @@ static void print_log(void *owner, const char *type, json_t *event)
         const struct remote *remote = owner;
         bool raw = remote_option(remote, "raw"), error = strcmp(type, "stderr") == 0;
         if (strcmp(type, "lost") == 0)
-                fprintf(stderr, "caisson: the first %" JSON_INTEGER_FORMAT " pieces of the output are not kept any more\n",
+                fprintf(stderr,
+                        "caisson: the first %" JSON_INTEGER_FORMAT " pieces of the output are not kept any more\n",
                         json_integer_value(json_object_get(event, "events")));
-        else if ((error || strcmp(type, "stdout") == 0) && !remote_print_event(error ? STDERR_FILENO : STDOUT_FILENO, raw, event))
+        else if ((error || strcmp(type, "stdout") == 0) &&
+                !remote_print_event(error ? STDERR_FILENO : STDOUT_FILENO, raw, event))
                 exit(0);                   /* "caisson sandbox logs ... | head" */
 }
 
 static int show_log(struct remote *remote, const char *id, const char *number, bool follow)
 {
         struct stream stream = { .event = print_log, .owner = remote };
-        const char *path = arena_text(&remote->arena, "/v1/sandboxes/%s/processes/%s/events%s", id, link_escape(number, &remote->arena),
-                                      follow ? "" : "?follow=false");
+        const char *path = arena_text(&remote->arena, "/v1/sandboxes/%s/processes/%s/events%s", id,
+                link_escape(number, &remote->arena), follow ? "" : "?follow=false");
         stream_begin(&stream, &remote->link, "GET", path, NULL);
         int rc = stream_end(&stream, curl_easy_perform(stream.easy));
         struct csn_error err = stream.error;
@@ -133,14 +139,17 @@ int remote_logs(struct remote *remote)
                 return remote->failed;
         if (remote->args_n > 1)
                 return show_log(remote, id, remote->args[1], follow);
-        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/processes", id), "processes", &answer);
+        int status = remote_ask_list(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/processes", id), "processes",
+                &answer);
         json_t *list = answer;
         size_t n = json_array_size(list);  /* the newest is the first */
         for (size_t i = follow && n ? 1 : n; status == 0 && i > 0; i--) {
                 json_t *one = json_array_get(list, i - 1);
-                const char *number = arena_text(&remote->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(one, "id")));
+                const char *number = arena_text(&remote->arena, "%" JSON_INTEGER_FORMAT,
+                        json_integer_value(json_object_get(one, "id")));
                 if (!follow && n > 1) {
-                        const char *title = arena_text(&remote->arena, "%s==> %s: %.200s <==\n", i < n ? "\n" : "", number, remote_text(one, "command"));
+                        const char *title = arena_text(&remote->arena, "%s==> %s: %.200s <==\n", i < n ? "\n" : "",
+                                number, remote_text(one, "command"));
                         remote_print(STDOUT_FILENO, false, title, strlen(title));
                 }
                 status = show_log(remote, id, number, follow);

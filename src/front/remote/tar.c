@@ -1,9 +1,9 @@
 /*
  * Folders as tar, by libarchive: packed piece by piece as they are asked for, unpacked as the pieces come.
  *
- * What comes out of a sandbox is hostile.  libarchive's SECURE flags refuse names that lead out of the folder, by "..", by
- * a slash in front, or by a symbolic link, be it of this stream or from before; tests/integration/sandboxes/test_sandbox_copy.py
- * tries each.
+ * What comes out of a sandbox is hostile.  libarchive's SECURE flags refuse names that lead out of the folder, by "..",
+ * by a slash in front, or by a symbolic link, be it of this stream or from before;
+ * tests/integration/sandboxes/test_sandbox_copy.py tries each.
  */
 #include "front/remote/remote.h"
 
@@ -41,10 +41,14 @@ static int failed(struct archive *archive, const char *what, struct csn_error *e
 int packer_open(const char *folder, struct packer **ret, struct csn_error *err)
 {
         struct packer *packer = mem_alloc(sizeof *packer);
-        *packer = (struct packer){ .disk = archive_read_disk_new(), .tar = archive_write_new(), .entry = archive_entry_new(), .prefix = strlen(folder) };
+        *packer = (struct packer){ .disk = archive_read_disk_new(),
+                .tar = archive_write_new(),
+                .entry = archive_entry_new(),
+                .prefix = strlen(folder) };
         buf_init(&packer->out, 4 * PIECE + BLOCK);
         archive_read_disk_set_symlink_physical(packer->disk);
-        archive_read_disk_set_behavior(packer->disk, ARCHIVE_READDISK_NO_XATTR | ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS);
+        archive_read_disk_set_behavior(packer->disk,
+                ARCHIVE_READDISK_NO_XATTR | ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS);
         archive_write_set_format_pax_restricted(packer->tar);
         archive_write_set_bytes_per_block(packer->tar, BLOCK);
         int rc = archive_read_disk_open(packer->disk, folder) != ARCHIVE_OK ? failed(packer->disk, folder, err) : 0;
@@ -97,7 +101,8 @@ static int begin_entry(struct packer *packer, struct csn_error *err)
         if (type == AE_IFDIR)
                 archive_read_disk_descend(packer->disk);
         if (type != AE_IFDIR && type != AE_IFREG && type != AE_IFLNK) {
-                fprintf(stderr, "caisson: left out, for it is no file, folder or link: %s\n", archive_entry_pathname(packer->entry));
+                fprintf(stderr, "caisson: left out, for it is no file, folder or link: %s\n",
+                        archive_entry_pathname(packer->entry));
                 return 0;
         }
         make_ours(packer);
@@ -201,16 +206,19 @@ static int unpack_all(struct archive *tar, struct archive *disk, struct csn_erro
         }
 }
 
-int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder, struct csn_error *err)
+int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err), void *owner, const char *folder,
+        struct csn_error *err)
 {
         struct source source = { .read = read, .owner = owner };
         if (chdir(folder) < 0)
                 return err_set(err, CSN_E_INPUT, errno, "%s", folder);
         struct archive *tar = archive_read_new(), *disk = archive_write_disk_new();
         archive_read_support_format_tar(tar);
-        archive_write_disk_set_options(disk, ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
-                                                     ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
-        int rc = archive_read_open(tar, &source, NULL, pull, NULL) == ARCHIVE_OK ? unpack_all(tar, disk, err) : failed(tar, "read the stream", err);
+        archive_write_disk_set_options(disk,
+                ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
+                        ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
+        int rc = archive_read_open(tar, &source, NULL, pull, NULL) == ARCHIVE_OK ? unpack_all(tar, disk, err)
+                                                                                 : failed(tar, "read the stream", err);
         /* What comes behind the end of the archive is nothing but the news whether it was whole. */
         const void *rest;
         ssize_t n = rc == 0 ? 1 : 0;

@@ -1,8 +1,8 @@
 /*
  * caisson tools: the sources that the configuration has, started here and for this command alone.
  *
- * It needs no daemon, and what it shows is what this user's configuration gives: who checks a server sees at once why it
- * does not start, as whom it runs, and what it offers.
+ * It needs no daemon, and what it shows is what this user's configuration gives: who checks a server sees at once why
+ * it does not start, as whom it runs, and what it offers.
  */
 #include "front/remote/remote.h"
 
@@ -25,7 +25,8 @@ struct bench {
 static int open_bench(struct bench *bench, struct remote *remote, struct csn_error *err)
 {
         signal(SIGPIPE, SIG_IGN);
-        if (sources_prepare(&remote->settings, &bench->sources, err) < 0 || engine_open(&remote->settings, &bench->engine, err) < 0)
+        if (sources_prepare(&remote->settings, &bench->sources, err) < 0 ||
+                engine_open(&remote->settings, &bench->engine, err) < 0)
                 return -err->code;
         bench->tools = tools_open(bench->engine);
         return sources_open(bench->sources, bench->tools, err);
@@ -40,7 +41,8 @@ static void close_bench(struct bench *bench)
 
 static bool is_starting(const struct bench *bench, const char *server)
 {
-        for (struct tool_source *source = tools_next(bench->tools, NULL); source; source = tools_next(bench->tools, source))
+        for (struct tool_source *source = tools_next(bench->tools, NULL); source;
+                source = tools_next(bench->tools, source))
                 if (source->state == TOOLS_STARTING && (!server || strcmp(server, source->server) == 0))
                         return true;
         return false;
@@ -56,11 +58,14 @@ static int wait_for(const struct bench *bench, const char *server, struct csn_er
 }
 
 /* What it is about, and the exit status: everything was closed. */
-static int with_bench(struct remote *remote, const char *server, int (*work)(struct remote *remote, struct bench *bench, struct csn_error *err))
+static int with_bench(struct remote *remote, const char *server,
+        int (*work)(struct remote *remote, struct bench *bench, struct csn_error *err))
 {
         struct bench bench = { 0 };
         struct csn_error err = { 0 };
-        int status = open_bench(&bench, remote, &err) < 0 || wait_for(&bench, server, &err) < 0 ? -1 : work(remote, &bench, &err);
+        int status = open_bench(&bench, remote, &err) < 0 || wait_for(&bench, server, &err) < 0
+                ? -1
+                : work(remote, &bench, &err);
         close_bench(&bench);
         return status < 0 ? cli_fail(&err) : status;
 }
@@ -69,8 +74,8 @@ static int with_bench(struct remote *remote, const char *server, int (*work)(str
 
 static json_t *tool_as_json(const struct tool_source *source, const struct tool *tool)
 {
-        json_t *json = json_pack("{s:s, s:s, s:s*, s:s*, s:b}", "server", source->server, "name", tool->name, "title", tool->title, "description",
-                                 tool->description, "ask", tool->ask);
+        json_t *json = json_pack("{s:s, s:s, s:s*, s:s*, s:b}", "server", source->server, "name", tool->name, "title",
+                tool->title, "description", tool->description, "ask", tool->ask);
         if (tool->input_schema)
                 json_object_set(json, "input_schema", tool->input_schema);
         if (tool->output_schema)
@@ -99,7 +104,8 @@ static const char *state_of(const struct tool_source *source)
 
 static void note_none(void)
 {
-        cli_note("the configuration has no servers of tools; mcpServers and tools in caisson.conf(5) name them, and docs/use/tool-sources.md shows how");
+        cli_note(
+                "the configuration has no servers of tools; mcpServers and tools in caisson.conf(5) name them, and docs/use/tool-sources.md shows how");
 }
 
 static int list(struct remote *remote, struct bench *bench, struct csn_error *err)
@@ -109,22 +115,27 @@ static int list(struct remote *remote, struct bench *bench, struct csn_error *er
         json_t *all = json_array(), *servers = json_array();
         if (only && !tools_find(bench->tools, only))
                 return err_set(err, CSN_E_INPUT, 0, "the configuration has no server of tools \"%.100s\"", only);
-        for (struct tool_source *source = tools_next(bench->tools, NULL); source; source = tools_next(bench->tools, source)) {
+        for (struct tool_source *source = tools_next(bench->tools, NULL); source;
+                source = tools_next(bench->tools, source)) {
                 size_t n;
                 const struct tool *tools = source->kind->list(source, &n);
                 if (only && strcmp(only, source->server) != 0)
                         continue;
-                json_array_append_new(servers, json_pack("{s:s, s:s, s:s*}", "name", source->server, "state", state_of(source), "problem", source->problem));
+                json_array_append_new(servers,
+                        json_pack("{s:s, s:s, s:s*}", "name", source->server, "state", state_of(source), "problem",
+                                source->problem));
                 for (size_t i = 0; i < n; i++) {
                         json_array_append_new(all, tool_as_json(source, &tools[i]));
                         if (as_json)
                                 continue;
-                        printf("%s.%-*s ", source->server, (int)(30 - min_u64(strlen(source->server), 29)), tools[i].name);
+                        printf("%s.%-*s ", source->server, (int)(30 - min_u64(strlen(source->server), 29)),
+                                tools[i].name);
                         fflush(stdout);
                         print_line(tools[i].description ? tools[i].description : tools[i].title, SUMMARY_MAX);
                 }
                 if (!as_json && source->state != TOOLS_READY)
-                        fprintf(stderr, "caisson: %s is %s: %s\n", source->server, state_of(source), source->problem ? source->problem : "it has not answered yet");
+                        fprintf(stderr, "caisson: %s is %s: %s\n", source->server, state_of(source),
+                                source->problem ? source->problem : "it has not answered yet");
         }
         json_t *answer = json_pack("{s:o, s:o}", "servers", servers, "tools", all);
         if (!as_json && !json_array_size(servers))
@@ -143,7 +154,8 @@ static int check(struct remote *remote, struct bench *bench, struct csn_error *e
         (void)remote, (void)err;
         if (!tools_next(bench->tools, NULL))
                 note_none();
-        for (struct tool_source *source = tools_next(bench->tools, NULL); source; source = tools_next(bench->tools, source)) {
+        for (struct tool_source *source = tools_next(bench->tools, NULL); source;
+                source = tools_next(bench->tools, source)) {
                 size_t n;
                 source->kind->list(source, &n);
                 if (source->state == TOOLS_READY) {
@@ -192,8 +204,9 @@ static void on_done(struct tool_call *call, const struct tool_result *result)
 static void print_value(struct remote *remote, json_t *value)
 {
         bool raw = remote_option(remote, "raw");
-        char *text = json_is_string(value) && !remote_option(remote, "json") ? mem_copy(json_string_value(value), json_string_length(value))
-                                                                            : json_dumps(value, JSON_ENCODE_ANY | JSON_INDENT(2));
+        char *text = json_is_string(value) && !remote_option(remote, "json")
+                ? mem_copy(json_string_value(value), json_string_length(value))
+                : json_dumps(value, JSON_ENCODE_ANY | JSON_INDENT(2));
         if (text) {
                 remote_print(STDOUT_FILENO, raw, text, strlen(text));
                 remote_print(STDOUT_FILENO, raw, "\n", 1);
@@ -212,7 +225,8 @@ static uint64_t usual_ms(struct tool_source *source, const char *name)
         return CALL_MS;
 }
 
-static int wait_for_call(struct remote *remote, const struct bench *bench, struct calling *calling, struct tool_source *source, struct csn_error *err)
+static int wait_for_call(struct remote *remote, const struct bench *bench, struct calling *calling,
+        struct tool_source *source, struct csn_error *err)
 {
         uint64_t wait_ms = usual_ms(source, calling->call.name);
         const char *timeout = remote_option(remote, "timeout");
@@ -227,7 +241,8 @@ static int wait_for_call(struct remote *remote, const struct bench *bench, struc
                         source->kind->cancel(source, &calling->call);
                         return err_set(err, CSN_E_SYSTEM, 0, "it has not answered within %" PRIu64 " ms", wait_ms);
                 }
-                if (engine_step(bench->engine, (int)min_u64((calling->call.deadline_us - now_us) / 1000 + 1, 1000), err) < 0)
+                if (engine_step(bench->engine, (int)min_u64((calling->call.deadline_us - now_us) / 1000 + 1, 1000),
+                            err) < 0)
                         return -err->code;
         }
         return 0;
@@ -238,17 +253,26 @@ static int call(struct remote *remote, struct bench *bench, struct csn_error *er
         const char *dot = strchr(remote->args[0], '.');
         json_error_t where;
         if (!dot)
-                return err_field(err, "TOOL", "\"%.100s\" has to be SERVER.TOOL, as caisson tools list prints it", remote->args[0]);
-        const char *server = arena_copy(&remote->arena, remote->args[0], (size_t)(dot - remote->args[0])), *name = dot + 1;
+                return err_field(err, "TOOL", "\"%.100s\" has to be SERVER.TOOL, as caisson tools list prints it",
+                        remote->args[0]);
+        const char *server = arena_copy(&remote->arena, remote->args[0], (size_t)(dot - remote->args[0])),
+                   *name = dot + 1;
         struct tool_source *source = tools_find(bench->tools, server);
         if (!source)
                 return err_field(err, "TOOL", "the configuration has no server of tools \"%.100s\"", server);
-        json_t *arguments = remote->args_n > 1 ? json_loads(remote->args[1], JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where) : json_object();
+        json_t *arguments = remote->args_n > 1
+                ? json_loads(remote->args[1], JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where)
+                : json_object();
         if (!json_is_object(arguments)) {
                 json_decref(arguments);
                 return err_field(err, "ARGUMENTS", "the arguments have to be a JSON object, as '{\"city\": \"Oslo\"}'");
         }
-        struct calling calling = { .call = { .source = source, .name = name, .arguments = arguments, .run = "", .owner = "", .done = on_done } };
+        struct calling calling = { .call = { .source = source,
+                                           .name = name,
+                                           .arguments = arguments,
+                                           .run = "",
+                                           .owner = "",
+                                           .done = on_done } };
         int rc = wait_for_call(remote, bench, &calling, source, err);
         json_decref(arguments);
         if (rc == 0 && calling.failed)
@@ -263,5 +287,6 @@ static int call(struct remote *remote, struct bench *bench, struct csn_error *er
 int remote_call_tool(struct remote *remote)
 {
         const char *dot = strchr(remote->args[0], '.');
-        return with_bench(remote, dot ? arena_copy(&remote->arena, remote->args[0], (size_t)(dot - remote->args[0])) : "", call);
+        return with_bench(remote,
+                dot ? arena_copy(&remote->arena, remote->args[0], (size_t)(dot - remote->args[0])) : "", call);
 }

@@ -1,6 +1,6 @@
 /*
- * Admission of requests: by a key, by the user on the listener of this host, or, with engine.http_keyless, by coming from this
- * host.  The Origin and the Host of a request are checked against web pages.
+ * Admission of requests: by a key, by the user on the listener of this host, or, with engine.http_keyless, by coming
+ * from this host.  The Origin and the Host of a request are checked against web pages.
  */
 #include "front/service/service.h"
 
@@ -55,7 +55,8 @@ static int refuse_other_origins(const struct http_request *request, struct csn_e
 {
         const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
         const char *name = origin ? strstr(origin, "://") : NULL;
-        if (!origin || !allows_local_pages(request) || is_local_page(request, origin) || (name && host && strcasecmp(name + 3, host) == 0))
+        if (!origin || !allows_local_pages(request) || is_local_page(request, origin) ||
+                (name && host && strcasecmp(name + 3, host) == 0))
                 return 0;
         return err_set(err, CSN_E_DENIED, 0, "pages of %.100s may not speak to this server", origin);
 }
@@ -69,9 +70,11 @@ static int refuse_web_pages(const struct http_request *request, struct csn_error
 {
         const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
         if (origin && !is_local_page(request, origin))
-                return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key", origin);
+                return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key",
+                        origin);
         if (host && host[0] && !is_local_name(host))
-                return err_set(err, CSN_E_DENIED, 0, "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
+                return err_set(err, CSN_E_DENIED, 0,
+                        "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
         return 0;
 }
 
@@ -82,11 +85,15 @@ static const char *password(struct http_request *request, const char *basic)
 {
         struct bytes bytes;
         basic += strspn(basic, " ");
-        const char *colon = model_unbase64(&request->arena, basic, strlen(basic), &bytes) ? strchr(bytes.bytes, ':') : NULL;
+        const char *colon =
+                model_unbase64(&request->arena, basic, strlen(basic), &bytes) ? strchr(bytes.bytes, ':') : NULL;
         return colon ? colon + 1 : "";
 }
 
-/* "Authorization: Bearer KEY", or "X-API-Key: KEY"; Judge0's clients send X-Auth-Token, and some of SandboxFusion's have a URL alone. */
+/*
+ * "Authorization: Bearer KEY", or "X-API-Key: KEY"; Judge0's clients send X-Auth-Token, and some of SandboxFusion's
+ * have a URL alone.
+ */
 static const char *key_of(struct http_request *request)
 {
         const char *authorization = http_header(request, "Authorization"), *plain = http_header(request, "X-API-Key");
@@ -112,7 +119,8 @@ static int check_key(struct service *service, struct http_request *request, cons
 {
         struct store_key *key = arena_alloc(&request->arena, sizeof *key);
         if (!service->store)
-                return err_set(err, CSN_E_DENIED, 0, "this daemon knows no keys, for engine.http is empty; on this socket none is needed");
+                return err_set(err, CSN_E_DENIED, 0,
+                        "this daemon knows no keys, for engine.http is empty; on this socket none is needed");
         if (keys_find(service->store, text, &request->arena, key, err) < 0)
                 return -err->code;
         request->key = key;
@@ -135,7 +143,8 @@ static int admit_local(const struct service *service, struct http_request *reque
                 return 0;
         snprintf(request->tenant, sizeof request->tenant, "uid:%u", uid);
         if (request->route->scope == SCOPE_ADMIN && uid != 0 && uid != geteuid())
-                return err_set(err, CSN_E_DENIED, 0, "that is for root, for user %u, and for keys with the scope admin", geteuid());
+                return err_set(err, CSN_E_DENIED, 0, "that is for root, for user %u, and for keys with the scope admin",
+                        geteuid());
         return refuse_web_pages(request, err);
 }
 
@@ -164,7 +173,8 @@ int service_admit(struct http_request *request, const char *text, struct csn_err
                 return refuse_web_pages(request, err);
         }
         if (!text)
-                err_set(err, CSN_E_DENIED, 0, "a key is needed: Authorization: Bearer csn_...; caisson keys create makes one");
+                err_set(err, CSN_E_DENIED, 0,
+                        "a key is needed: Authorization: Bearer csn_...; caisson keys create makes one");
         if (request->key || err->code != CSN_E_DENIED)
                 return -err->code;
         http_set_header(request, "WWW-Authenticate", "Bearer");
@@ -186,10 +196,13 @@ static bool keeps_names(const struct http_request *request)
 /* Refuse an Idempotency-Key on a route without idempotency: the client would rely on a promise that no code keeps. */
 static int check_idempotency(const struct http_request *request, struct csn_error *err)
 {
-        if (strcmp(request->route->method, "POST") != 0 || !http_header(request, "Idempotency-Key") || keeps_names(request))
+        if (strcmp(request->route->method, "POST") != 0 || !http_header(request, "Idempotency-Key") ||
+                keeps_names(request))
                 return 0;
-        return err_field(err, "Idempotency-Key", "POST %s would be carried out again; an Idempotency-Key is for POST /v1/runs, /v1/contexts/{id}/runs and "
-                         "/v1/sessions/{id}/runs", request->route->path);
+        return err_field(err, "Idempotency-Key",
+                "POST %s would be carried out again; an Idempotency-Key is for POST /v1/runs, /v1/contexts/{id}/runs and "
+                "/v1/sessions/{id}/runs",
+                request->route->path);
 }
 
 int service_admit_own(struct http_request *request, struct csn_error *err)

@@ -15,8 +15,9 @@ static void log_run(const struct log_context *about, const struct run_request *r
 {
         struct log_context whole = *about;
         whole.run = result->id;
-        log_about(LOG_INFO, &whole, "%s: %.20s, %.0f ms, CPU %.0f ms, %llu KiB", status_name(result->status), given(request->language),
-                  result->timings.total_ms, result->usage.cpu_ms, (unsigned long long)(result->usage.memory_peak_bytes / KIB));
+        log_about(LOG_INFO, &whole, "%s: %.20s, %.0f ms, CPU %.0f ms, %llu KiB", status_name(result->status),
+                given(request->language), result->timings.total_ms, result->usage.cpu_ms,
+                (unsigned long long)(result->usage.memory_peak_bytes / KIB));
 }
 
 /* What is known of a run before it begins.  `about` and key as for audit_run(). */
@@ -25,14 +26,20 @@ static struct store_run row_of(const struct log_context *about, const char *key,
         const struct run_request *request = run_request(run);
         struct arena *arena = run_arena(run);
         return (struct store_run){
-                .tenant = arena_text(arena, "%s", about->owner), .key = arena_text(arena, "%s", key), .task_id = given(request->task_id),
-                .user = given(request->user), .language = given(request->language), .profile = given(request->profile), .policy = given(request->policy),
-                .trace_id = arena_text(arena, "%s", about->trace ? about->trace : ""), .exit_code = -1,
+                .tenant = arena_text(arena, "%s", about->owner),
+                .key = arena_text(arena, "%s", key),
+                .task_id = given(request->task_id),
+                .user = given(request->user),
+                .language = given(request->language),
+                .profile = given(request->profile),
+                .policy = given(request->policy),
+                .trace_id = arena_text(arena, "%s", about->trace ? about->trace : ""),
+                .exit_code = -1,
         };
 }
 
-int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
-                struct csn_error *err)
+int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run,
+        const struct idempotency *name, bool kept, struct csn_error *err)
 {
         const struct run_request *request = run_request(run);
         if (!store)
@@ -45,7 +52,8 @@ int audit_begin(struct store *store, const struct log_context *about, const char
         return runs_begin(store, &row, name, kept, err);
 }
 
-void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result)
+void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run,
+        const struct run_result *result)
 {
         const struct run_request *request = run_request(run);
         struct csn_error err;
@@ -62,7 +70,10 @@ void audit_run(struct store *store, const struct log_context *about, const char 
         row.id = result->id;
         row.status = result->status;
         row.exit_code = HAS(result, run_result, exit_code) ? result->exit_code : -1;
-        row.verdict = arena_text(run_arena(run), "%s", result->status == status_BLOCKED ? "deny" : strcmp(row.policy, "off") == 0 ? "" : "allow");
+        row.verdict = arena_text(run_arena(run), "%s",
+                result->status == status_BLOCKED         ? "deny"
+                        : strcmp(row.policy, "off") == 0 ? ""
+                                                         : "allow");
         row.boundary = given(boundary.bytes);
         row.started_ms = now - (int64_t)result->timings.total_ms;
         row.finished_ms = now;
@@ -138,7 +149,9 @@ static int on_left(void *owner, const struct run_left *left, struct csn_error *e
         if (!one.ended) {
                 one.run.status = status_ENGINE_ERROR;
                 one.run.finished_ms = time_now_ms();
-                rc = record_of(&one, &arena, &record) ? settle(store, &one, &record, err) : err_set(err, CSN_E_SYSTEM, 0, "the record could not be written");
+                rc = record_of(&one, &arena, &record)
+                        ? settle(store, &one, &record, err)
+                        : err_set(err, CSN_E_SYSTEM, 0, "the record could not be written");
         }
         if (rc == -CSN_E_BUSY) {   /* a full disk keeps no records, and has room for the audit */
                 log_text(LOG_ERROR, "%s", err->text);

@@ -1,8 +1,8 @@
 /*
  * Many requests over one connection: one a line, and an answer a line as each is done.
  *
- * libmicrohttpd answers when it has the whole body, so until then records wait in a file that has no name.  Requests are
- * taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
+ * libmicrohttpd answers when it has the whole body, so until then records wait in a file that has no name.  Requests
+ * are taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
  * some ceilings, however many lines there are.
  */
 #include "front/service/bulk.h"
@@ -85,7 +85,8 @@ static void send_some(struct bulk *bulk)
         static char bytes[READ_AT_ONCE];
         struct http_request *request = bulk->request;
         while (!bulk->broken && bulk->sent < bulk->written && http_queued(request) < HTTP_STREAM_MAX / 2) {
-                ssize_t n = pread(bulk->fd, bytes, min_u64(sizeof bytes, bulk->written - bulk->sent), (off_t)bulk->sent);
+                ssize_t n =
+                        pread(bulk->fd, bytes, min_u64(sizeof bytes, bulk->written - bulk->sent), (off_t)bulk->sent);
                 bulk->broken = n <= 0 || !http_add(request, bytes, (size_t)n);
                 bulk->sent += n > 0 ? (uint64_t)n : 0;
         }
@@ -119,7 +120,8 @@ static void put_line(struct bulk *bulk, json_t *json)
         struct buf text;
         buf_init(&text, FRONT_RECORD_MAX);
         if (bulk->request && model_dump(json, false, &text) && buf_add(&text, "\n", 1)) {
-                bulk->broken = bulk->broken || pwrite(bulk->fd, text.bytes, text.len, (off_t)bulk->written) != (ssize_t)text.len;
+                bulk->broken = bulk->broken ||
+                        pwrite(bulk->fd, text.bytes, text.len, (off_t)bulk->written) != (ssize_t)text.len;
                 bulk->written += text.len;
         }
         json_decref(json);
@@ -137,7 +139,8 @@ static json_t *answer_of(uint64_t line, json_t *id)
 
 static void put_error(struct bulk *bulk, json_t *id, const struct csn_error *error)
 {
-        json_t *json = answer_of(bulk->lines, id), *why = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message", error->text);
+        json_t *json = answer_of(bulk->lines, id),
+               *why = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message", error->text);
         if (error->field[0])
                 json_object_set_new(why, "field", json_string(error->field));
         json_object_set_new(json, "error", why);
@@ -160,7 +163,9 @@ static void one_free(struct bulk_one *one)
 
 struct log_context bulk_context(const struct bulk_one *one)
 {
-        return (struct log_context){ .request = one->bulk->request_id, .trace = one->trace.id, .owner = one->bulk->tenant };
+        return (struct log_context){
+                .request = one->bulk->request_id, .trace = one->trace.id, .owner = one->bulk->tenant
+        };
 }
 
 const char *bulk_key(const struct bulk_one *one)
@@ -236,12 +241,15 @@ static void take_line(struct bulk *bulk)
         json_t *id = name_in(json, "id"), *end = name_in(json, "cancel");
         json_object_del(json, "id");
         if (!json_is_object(json) || !is_id(id)) {
-                err_field(&err, json ? "/id" : "", "%s", json ? "a line is an object; its id is a text of at most 256 bytes or a number" : where.text);
+                err_field(&err, json ? "/id" : "", "%s",
+                        json ? "a line is an object; its id is a text of at most 256 bytes or a number" : where.text);
                 put_error(bulk, is_id(id) ? id : NULL, &err);
         } else if (end) {
                 cancel(bulk, end);
         } else if (bulk->written > SPOOL_MAX) {
-                err_set(&err, CSN_E_BUSY, 0, "records of %llu GiB wait for this connection's end; send the rest in another request", SPOOL_MAX / GIB);
+                err_set(&err, CSN_E_BUSY, 0,
+                        "records of %llu GiB wait for this connection's end; send the rest in another request",
+                        SPOOL_MAX / GIB);
                 put_error(bulk, id, &err);
         } else {
                 start(bulk, json, id);
@@ -314,7 +322,12 @@ void bulk_begin(struct http_request *request, const struct bulk_kind *kind)
                 return;
         }
         struct bulk *bulk = mem_alloc(sizeof *bulk);
-        *bulk = (struct bulk){ .next = service->bulks, .service = service, .kind = kind, .request = request, .trace = request->trace, .fd = fd };
+        *bulk = (struct bulk){ .next = service->bulks,
+                .service = service,
+                .kind = kind,
+                .request = request,
+                .trace = request->trace,
+                .fd = fd };
         service->bulks = bulk;
         snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
         snprintf(bulk->key, sizeof bulk->key, "%s", service_key(request) ? service_key(request)->id : "");

@@ -1,8 +1,8 @@
 /*
  * bulk: many requests in one body, one a line, each answered by a line when it is done.
  *
- * Lines are read only while few of them go on, and answers wait in a file without a name until the whole body has come; so neither
- * side can make the other hold more than some ceilings, however many lines there are.
+ * Lines are read only while few of them go on, and answers wait in a file without a name until the whole body has come;
+ * so neither side can make the other hold more than some ceilings, however many lines there are.
  */
 #ifndef FRONT_SERVICE_BULK_H
 #define FRONT_SERVICE_BULK_H
@@ -13,7 +13,8 @@ struct bulk_one;                           /* a line that is not answered yet */
 
 struct bulk_kind {
         /* Begin the job of a line, given without its id.  After success bulk_answer() follows from the loop, once. */
-        int (*begin)(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job, struct csn_error *err);
+        int (*begin)(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+                struct csn_error *err);
         void (*cancel)(void *job);         /* bulk_answer() follows all the same */
 };
 

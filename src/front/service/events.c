@@ -57,7 +57,8 @@ static void reader_free(struct reader *reader)
 bool events_wait(const struct events *events)
 {
         uint64_t first = events->next_id - events->n;
-        if (!events->flow_control || events->flow_control->after + 1 < first || events->flow_control->after + 1 == events->next_id)
+        if (!events->flow_control || events->flow_control->after + 1 < first ||
+                events->flow_control->after + 1 == events->next_id)
                 return false;
         return events->text.len - events->list[events->flow_control->after + 1 - first].at > events->text.max / 4;
 }
@@ -142,8 +143,12 @@ void events_send(struct events *events, struct http_request *request, uint64_t a
 {
         struct reader *reader = mem_alloc(sizeof *reader);
         const char *follow = http_query(request, "follow");
-        *reader = (struct reader){ .once = follow && strcmp(follow, "false") == 0, .next = events->readers, .events = events, .request = request, .ndjson = ndjson,
-                                   .after = after < events->next_id ? after : events->next_id - 1 };
+        *reader = (struct reader){ .once = follow && strcmp(follow, "false") == 0,
+                .next = events->readers,
+                .events = events,
+                .request = request,
+                .ndjson = ndjson,
+                .after = after < events->next_id ? after : events->next_id - 1 };
         reader->keepalive = (struct timer){ .fired = on_keepalive, .owner = reader };
         events->readers = reader;
         request->owner = reader;
@@ -183,7 +188,9 @@ static void drop_oldest(struct events *events, size_t wanted)
                 events->list[i].at -= from;
 }
 
-/* Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost. */
+/*
+ * Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost.
+ */
 static void add(struct events *events, json_t *json)
 {
         char *dumped = model_write(json, JSON_COMPACT | MODEL_MEASURED);
@@ -322,6 +329,7 @@ void events_line(struct http_request *request, json_t *json)
 
 void events_begin_line(struct http_request *request, json_t *json)
 {
-        http_stream(request, MHD_HTTP_OK, http_accepts(request, "application/x-ndjson") ? "application/x-ndjson" : "text/event-stream");
+        http_stream(request, MHD_HTTP_OK,
+                http_accepts(request, "application/x-ndjson") ? "application/x-ndjson" : "text/event-stream");
         events_line(request, json);
 }

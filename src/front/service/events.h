@@ -1,8 +1,9 @@
 /*
- * events: the numbered events of one run or program as JSON lines in a buffer with a ceiling, and requests that read them.
+ * events: the numbered events of one run or program as JSON lines in a buffer with a ceiling, and requests that read
+ * them.
  *
- * A reader has a place in the numbers and gets events as fast as its client reads, so a slow client costs only its own time.
- * Events that were dropped before a reader came to them are reported to it by number.
+ * A reader has a place in the numbers and gets events as fast as its client reads, so a slow client costs only its own
+ * time. Events that were dropped before a reader came to them are reported to it by number.
  */
 #ifndef FRONT_SERVICE_EVENTS_H
 #define FRONT_SERVICE_EVENTS_H
@@ -16,7 +17,10 @@
 
 #define RETAINED_SHARES 256
 
-/* Bytes of kept results by tenant.  The tenant with most loses its oldest first.  A share is a hash of the tenant's name. */
+/*
+ * Bytes of kept results by tenant.  The tenant with most loses its oldest first.  A share is a hash of the tenant's
+ * name.
+ */
 struct retained {
         size_t bytes, of[RETAINED_SHARES];
 };
@@ -49,7 +53,10 @@ void events_init(struct events *events);
 void events_done(struct events *events);   /* cuts the answers of all readers */
 size_t events_bytes(const struct events *events);
 
-/* The first event of a run; the first event of other programs, and the last with their record.  The references are taken. */
+/*
+ * The first event of a run; the first event of other programs, and the last with their record.  The references are
+ * taken.
+ */
 void events_start(struct events *events, const char *id);
 void events_begin(struct events *events, json_t *json);
 void events_finish(struct events *events, json_t *record);
@@ -70,7 +77,10 @@ void events_send(struct events *events, struct http_request *request, uint64_t a
 void events_set_flow_control(struct events *events, void (*room)(struct events *events));
 bool events_wait(const struct events *events);
 
-/* A stream of events that are not kept: its first event, and later ones ("type" is the first member).  The references are taken. */
+/*
+ * A stream of events that are not kept: its first event, and later ones ("type" is the first member).  The references
+ * are taken.
+ */
 void events_begin_line(struct http_request *request, json_t *json);
 void events_line(struct http_request *request, json_t *json);
 

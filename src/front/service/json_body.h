@@ -11,7 +11,10 @@
 #define JSON_BODY_PARTS_MAX 200000         /* values and names in one body; they take about 20 MB */
 #define JSON_BODY_DEPTH_MAX 64             /* levels of arrays and objects */
 
-/* Parse an object from outside; flags are jansson's.  The caller's reference; NULL with err->text: no object, or over a ceiling. */
+/*
+ * Parse an object from outside; flags are jansson's.  The caller's reference; NULL with err->text: no object, or over a
+ * ceiling.
+ */
 json_t *json_body_parse(const char *text, size_t len, size_t flags, struct csn_error *err);
 /* Parse the body of a request, which may have U+0000.  The caller's reference; NULL with err->text: as above. */
 json_t *json_body(const struct http_request *request, struct csn_error *err);

@@ -71,7 +71,10 @@ static json_t *moment(uint64_t us, uint64_t clock_began_us)
         return json_string(text);
 }
 
-/* When our clock began, in microseconds since 1970.  Who is interrupted between two looks looks again, or spans of one trace would not fit. */
+/*
+ * When our clock began, in microseconds since 1970.  Who is interrupted between two looks looks again, or spans of one
+ * trace would not fit.
+ */
 static uint64_t clock_began_us(void)
 {
         struct timespec now;
@@ -87,9 +90,10 @@ static uint64_t clock_began_us(void)
 static json_t *span_of(const struct span *span)
 {
         const uint64_t began_us = clock_began_us();
-        json_t *json = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", span->trace->id, "spanId", span->trace->span, "name", span->name, "kind",
-                                 (int)span->kind, "startTimeUnixNano", moment(span->begun_us, began_us), "endTimeUnixNano",
-                                 moment(span->ended_us, began_us), "attributes", attributes_of(span->attributes));
+        json_t *json = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "traceId", span->trace->id, "spanId",
+                span->trace->span, "name", span->name, "kind", (int)span->kind, "startTimeUnixNano",
+                moment(span->begun_us, began_us), "endTimeUnixNano", moment(span->ended_us, began_us), "attributes",
+                attributes_of(span->attributes));
         if (span->trace->parent[0])
                 json_object_set_new(json, "parentSpanId", json_string(span->trace->parent));
         if (span->error)
@@ -166,7 +170,8 @@ void otlp_add(struct otlp *otlp, const struct span *span)
 
 struct otlp_counts otlp_counts(const struct otlp *otlp)
 {
-        return otlp ? (struct otlp_counts){ otlp->sent, otlp->dropped, otlp->waiting + otlp->batch } : (struct otlp_counts){ 0 };
+        return otlp ? (struct otlp_counts){ otlp->sent, otlp->dropped, otlp->waiting + otlp->batch }
+                    : (struct otlp_counts){ 0 };
 }
 
 /* ---- what became of a batch ---- */
@@ -176,7 +181,8 @@ static uint64_t rejected(const struct otlp *otlp)
 {
         json_t *json = otlp->answer.len ? json_loadb(otlp->answer.bytes, otlp->answer.len, 0, NULL) : NULL;
         const json_t *number = json_object_get(json_object_get(json, "partialSuccess"), "rejectedSpans");
-        uint64_t n = json_is_string(number) ? strtoull(json_string_value(number), NULL, 10) : (uint64_t)json_integer_value(number);
+        uint64_t n = json_is_string(number) ? strtoull(json_string_value(number), NULL, 10)
+                                            : (uint64_t)json_integer_value(number);
         json_decref(json);
         return min_u64(n, otlp->batch);
 }
@@ -205,7 +211,8 @@ static void failed(struct otlp *otlp, const char *why, bool again)
                 try_later(otlp);
                 return;
         }
-        log_text(LOG_WARN, "the collector %s:%u does not take %zu spans, which are dropped: %s", otlp->fetch.host, otlp->fetch.port, otlp->batch, why);
+        log_text(LOG_WARN, "the collector %s:%u does not take %zu spans, which are dropped: %s", otlp->fetch.host,
+                otlp->fetch.port, otlp->batch, why);
         drop_batch(otlp);
         plan(otlp);
 }
@@ -214,7 +221,8 @@ static void succeeded(struct otlp *otlp)
 {
         uint64_t refused = rejected(otlp);
         if (refused)
-                log_text(LOG_WARN, "the collector %s:%u refuses %" PRIu64 " spans", otlp->fetch.host, otlp->fetch.port, refused);
+                log_text(LOG_WARN, "the collector %s:%u refuses %" PRIu64 " spans", otlp->fetch.host, otlp->fetch.port,
+                        refused);
         otlp->sent += otlp->batch - refused;
         otlp->dropped += refused;
         otlp->batch = 0;
@@ -268,7 +276,9 @@ static const char *key_of(const struct settings *settings)
 
 static int hex(char c)
 {
-        return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+        return isdigit((unsigned char)c)     ? c - '0'
+                : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+                                             : -1;
 }
 
 /* Percent signs away, in place.  False: one of them, or a byte, is not allowed in a header. */
@@ -298,7 +308,10 @@ static char *trim(char *text)
         return text;
 }
 
-/* "NAME=VALUE,NAME=VALUE", as OTEL_EXPORTER_OTLP_HEADERS has it.  The value is never part of an error: it may be secret. */
+/*
+ * "NAME=VALUE,NAME=VALUE", as OTEL_EXPORTER_OTLP_HEADERS has it.  The value is never part of an error: it may be
+ * secret.
+ */
 static int add_headers(struct otlp *otlp, const char *given, struct csn_error *err)
 {
         static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -316,10 +329,13 @@ static int add_headers(struct otlp *otlp, const char *given, struct csn_error *e
                 char *name = trim(one);
                 value = value ? trim(value) : NULL;
                 if (!value || !name[0] || name[strspn(name, token)] || !decode(value))
-                        rc = err_set(err, CSN_E_CONFIG, 0, "engine.otlp_headers: entry %zu is not NAME=VALUE, where NAME is that of a header and VALUE is "
-                                     "percent-encoded", n);
+                        rc = err_set(err, CSN_E_CONFIG, 0,
+                                "engine.otlp_headers: entry %zu is not NAME=VALUE, where NAME is that of a header and VALUE is "
+                                "percent-encoded",
+                                n);
                 else
-                        otlp->headers = curl_slist_append(otlp->headers, arena_text(&arena, value[0] ? "%s: %s" : "%s;%s", name, value));
+                        otlp->headers = curl_slist_append(otlp->headers,
+                                arena_text(&arena, value[0] ? "%s: %s" : "%s;%s", name, value));
         }
         arena_done(&arena);
         return rc;
@@ -329,15 +345,18 @@ static char *make_head(const char *service)
 {
         struct arena arena = { 0 };
         size_t len;
-        json_t *resource = json_pack("{s:s, s:s, s:i}", "service.name", model_utf8(&arena, service, strlen(service), &len), "service.version", VERSION,
-                                     "process.pid", (int)getpid());
+        json_t *resource =
+                json_pack("{s:s, s:s, s:i}", "service.name", model_utf8(&arena, service, strlen(service), &len),
+                        "service.version", VERSION, "process.pid", (int)getpid());
         json_t *attributes = attributes_of(resource);
         char *text = json_dumps(attributes, JSON_COMPACT), *head;
         arena_done(&arena);
         json_decref(resource);
         json_decref(attributes);
-        head = arena_text(&arena, "{\"resourceSpans\":[{\"resource\":{\"attributes\":%s},\"scopeSpans\":[{\"scope\":{\"name\":\"caisson\",\"version\":\"%s\"},"
-                          "\"spans\":[", text ? text : "[]", VERSION);
+        head = arena_text(&arena,
+                "{\"resourceSpans\":[{\"resource\":{\"attributes\":%s},\"scopeSpans\":[{\"scope\":{\"name\":\"caisson\",\"version\":\"%s\"},"
+                "\"spans\":[",
+                text ? text : "[]", VERSION);
         head = mem_copy(head, strlen(head));
         free(text);
         arena_done(&arena);
@@ -346,7 +365,8 @@ static char *make_head(const char *service)
 
 static int open_fetch(struct otlp *otlp, const char *key, struct csn_error *err)
 {
-        if (fetcher_open(otlp->loop, &otlp->fetcher, err) < 0 || fetch_open(&otlp->fetch, otlp->fetcher, otlp->url, key, "engine.otlp_headers", err) < 0)
+        if (fetcher_open(otlp->loop, &otlp->fetcher, err) < 0 ||
+                fetch_open(&otlp->fetch, otlp->fetcher, otlp->url, key, "engine.otlp_headers", err) < 0)
                 return -err->code;
         otlp->fetch.done = over;
         otlp->fetch.owner = otlp;

@@ -64,7 +64,8 @@ void service_page_answer(struct http_request *request, struct service_page *page
 {
         json_t *json = json_pack("{s:o}", name, page->list);
         if (page->more)
-                json_object_set_new(json, "next", page->last_second ? json_sprintf("%" PRIu64 ".%" PRIu64, page->last, page->last_second)
-                                                                    : json_sprintf("%" PRIu64, page->last));
+                json_object_set_new(json, "next",
+                        page->last_second ? json_sprintf("%" PRIu64 ".%" PRIu64, page->last, page->last_second)
+                                          : json_sprintf("%" PRIu64, page->last));
         http_json(request, MHD_HTTP_OK, json);
 }

@@ -1,6 +1,7 @@
 /*
- * GET /readyz: the last known ability to run a program.  Runs over HTTP tell it.  Where none did so for a while, or the last one could
- * not begin, a small program is run before the answer; for a host that cannot run anything gets no requests that would show otherwise.
+ * GET /readyz: the last known ability to run a program.  Runs over HTTP tell it.  Where none did so for a while, or the
+ * last one could not begin, a small program is run before the answer; for a host that cannot run anything gets no
+ * requests that would show otherwise.
  */
 #include "front/service/service.h"
 
@@ -36,12 +37,17 @@ static bool is_only_full(const struct service *service, const struct run_result 
         return result->status == status_CAPACITY && engine_running(service->engine) > 0;
 }
 
-/* A full host can run programs, and a request may ask for what this host does not have: only the small program proves that none can run. */
+/*
+ * A full host can run programs, and a request may ask for what this host does not have: only the small program proves
+ * that none can run.
+ */
 void service_note_run(struct service *service, const struct run_result *result)
 {
         struct service_ability *ability = &service->ability;
         if (HAS(result, run_result, boundary))
-                *ability = (struct service_ability){ .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us() };
+                *ability = (struct service_ability){
+                        .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us()
+                };
         else if (service_ran_nothing(result) && !is_only_full(service, result) && !ability->why.code)
                 ability->known = false;
 }

@@ -1,6 +1,6 @@
 /*
- * What the other files of the service and all fronts ask first: the service of a request, its key, the limits of its tenant,
- * and whether any job goes on.
+ * What the other files of the service and all fronts ask first: the service of a request, its key, the limits of its
+ * tenant, and whether any job goes on.
  */
 #include "front/service/service.h"
 
@@ -49,8 +49,9 @@ int service_tenant_has_cpu_time(const struct service *service, const char *tenan
                 return -err->code;
         *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = cpu_ms_per_day, .current = cpu_ms,
                                           .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
-        return err_set(err, CSN_E_BUSY, 0, "what ran within the last 24 hours took %llu ms of CPU time, and the key allows %llu",
-                       (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);
+        return err_set(err, CSN_E_BUSY, 0,
+                "what ran within the last 24 hours took %llu ms of CPU time, and the key allows %llu",
+                (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);
 }
 
 int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err)
@@ -64,12 +65,14 @@ struct store_room service_room(const struct http_request *request)
 {
         const struct engine_settings *settings = &service_of(request)->settings->engine;
         const struct store_key *key = service_key(request);
-        return (struct store_room){ .file_max = settings->file_bytes_max, .tenant_max = key ? key->stored_bytes : 0, .all_max = settings->files_bytes_max };
+        return (struct store_room){ .file_max = settings->file_bytes_max,
+                .tenant_max = key ? key->stored_bytes : 0,
+                .all_max = settings->files_bytes_max };
 }
 
 /*
- * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the fault
- * is not the request's (RFC 4918, 11.5): 507.
+ * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the
+ * fault is not the request's (RFC 4918, 11.5): 507.
  */
 void service_fail_room(struct http_request *request, const struct csn_error *error)
 {

@@ -1,9 +1,9 @@
 /*
- * run: a run that a request started, from its start until its record can no longer be asked for; see service.h for what fronts of
- * other services use of it.
+ * run: a run that a request started, from its start until its record can no longer be asked for; see service.h for what
+ * fronts of other services use of it.
  *
- * A run goes on (run is not NULL), is over and kept (watched), or is freed.  It is freed when its record was answered, or when
- * SERVICE_KEEP_US have passed, or when kept results need more than engine.kept_bytes.
+ * A run goes on (run is not NULL), is over and kept (watched), or is freed.  It is freed when its record was answered,
+ * or when SERVICE_KEEP_US have passed, or when kept results need more than engine.kept_bytes.
  */
 #ifndef FRONT_SERVICE_RUN_H
 #define FRONT_SERVICE_RUN_H
@@ -18,7 +18,8 @@ struct service_run {
         char tenant[80], key[20], request_id[65];
         struct trace trace;                /* its span, below the request's */
         bool aliases;
-        struct idempotency *name;          /* Idempotency-Key of its request, in the run's arena; NULL: none, or it has its answer */
+        struct idempotency
+                *name; /* Idempotency-Key of its request, in the run's arena; NULL: none, or it has its answer */
         const struct run_responder *responder;   /* NULL: the answer is the record */
         void *own;                         /* the responder's */
         struct http_request *waiting;      /* gets the record at the end, or NULL */

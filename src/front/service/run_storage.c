@@ -1,4 +1,7 @@
-/* Files that outlive a run, as the engine wants them (struct run_storage); and what is left of them by time and by crashes. */
+/*
+ * Files that outlive a run, as the engine wants them (struct run_storage); and what is left of them by time and by
+ * crashes.
+ */
 #include "front/service/service.h"
 #include "front/service/workspace.h"
 
@@ -17,7 +20,8 @@ struct storage {
 
 /* ---- for a run ---- */
 
-static int on_open(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd, struct csn_error *err)
+static int on_open(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd,
+        struct csn_error *err)
 {
         const struct storage *storage = owner;
         struct store_file file;
@@ -46,13 +50,16 @@ static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
         }
 }
 
-static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd, struct arena *arena, char **ret_url,
-                   struct csn_error *err)
+static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
+        struct arena *arena, char **ret_url, struct csn_error *err)
 {
         const struct storage *storage = owner;
         struct incoming *incoming = NULL;
-        struct store_file file = { .name = arena_text(arena, "%s", name), .mime = arena_text(arena, "%s", mime), .run = arena_text(arena, "%s", run_id),
-                                   .user = arena_text(arena, "%s", user), .expires_ms = time_now_ms() + (int64_t)storage->keep_ms };
+        struct store_file file = { .name = arena_text(arena, "%s", name),
+                .mime = arena_text(arena, "%s", mime),
+                .run = arena_text(arena, "%s", run_id),
+                .user = arena_text(arena, "%s", user),
+                .expires_ms = time_now_ms() + (int64_t)storage->keep_ms };
         int rc = incoming_open(storage->store, storage->tenant, &storage->room, &incoming, err);
         rc = rc < 0 ? rc : copy_in(incoming, fd, err);
         rc = rc < 0 ? rc : files_add(incoming, &file, err);
@@ -98,8 +105,10 @@ void run_storage_set(const struct http_request *request, struct run *run)
         if (!service->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
                 return;
         struct storage *storage = arena_alloc(run_arena(run), sizeof *storage);
-        *storage = (struct storage){ .store = service->store, .room = service_room(request), .keep_ms = service->settings->engine.files_keep_ms,
-                                 .workspace = { .dir = -1, .temp = -1 } };
+        *storage = (struct storage){ .store = service->store,
+                .room = service_room(request),
+                .keep_ms = service->settings->engine.files_keep_ms,
+                .workspace = { .dir = -1, .temp = -1 } };
         snprintf(storage->tenant, sizeof storage->tenant, "%s", request->tenant);
         run_set_storage(run, &functions, storage);
 }
@@ -135,7 +144,8 @@ bool run_storage_clean(struct store *store, const struct settings *settings)
 {
         struct csn_error err;
         bool files = false, folders = false;
-        if (files_clean(store, &files, &err) < 0 || workspace_clean(store, settings->engine.workspace_keep_ms, &folders, &err) < 0)
+        if (files_clean(store, &files, &err) < 0 ||
+                workspace_clean(store, settings->engine.workspace_keep_ms, &folders, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         return files || folders;
 }

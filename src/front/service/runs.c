@@ -138,7 +138,8 @@ static void on_done(void *owner, const struct run_result *result)
                 service_run_free(one);
                 return;
         }
-        events_end(&one->events, one->record.bytes ? one->record.bytes : "null", one->record.bytes ? one->record.len : 4);
+        events_end(&one->events, one->record.bytes ? one->record.bytes : "null",
+                one->record.bytes ? one->record.len : 4);
         if (one->responder && one->responder->drop)
                 one->responder->drop(one->own);
         one->responder = NULL;
@@ -162,7 +163,9 @@ static void on_told(void *owner, json_t *event)
 
 static const struct run_listener listener = { on_told };
 
-/* Nobody waits for the record any more; but whoever named his request lost its answer perhaps, and asks for it again. */
+/*
+ * Nobody waits for the record any more; but whoever named his request lost its answer perhaps, and asks for it again.
+ */
 static void on_gone(struct http_request *request)
 {
         struct service_run *one = request->owner;
@@ -216,7 +219,12 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
         struct service *service = service_of(request);
         const struct store_key *key = service_key(request);
         struct service_run *one = mem_alloc(sizeof *one);
-        *one = (struct service_run){ .next = service->runs, .service = service, .run = run, .watched = watched, .number = clock_number(&service->newest_run), .created_us = clock_us() };
+        *one = (struct service_run){ .next = service->runs,
+                .service = service,
+                .run = run,
+                .watched = watched,
+                .number = clock_number(&service->newest_run),
+                .created_us = clock_us() };
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);
@@ -251,8 +259,13 @@ int service_may_run(struct http_request *request, struct run *run, bool in_conte
         *ret_limit = (struct http_limit){ 0 };
         int rc = service_begin_run(request, run, ret_limit, err);
         if (rc == 0 && !in_context && (rc = run_has_room(run, &room, err)) < 0)
-                *ret_limit = (struct http_limit){ .name = room.name, .limit = room.limit, .current = room.queued, .reset_s = RETRY_S, .has_runs = true,
-                                                  .running = room.running, .queued = room.queued };
+                *ret_limit = (struct http_limit){ .name = room.name,
+                        .limit = room.limit,
+                        .current = room.queued,
+                        .reset_s = RETRY_S,
+                        .has_runs = true,
+                        .running = room.running,
+                        .queued = room.queued };
         return rc;
 }
 

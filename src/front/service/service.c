@@ -71,9 +71,12 @@ static void on_answered(void *owner, struct http_request *request, unsigned stat
 {
         struct service *service = owner;
         service->answers[status / 100 < 6 ? status / 100 : 0]++;
-        const struct log_context about = { .request = request->id, .trace = request->trace.id, .owner = request->tenant };
-        log_about(LOG_INFO, &about, "%.10s %s answered with %u after %llu us", request->method, request->route ? request->route->path : "-", status,
-                  (unsigned long long)(clock_us() - request->began_us));
+        const struct log_context about = {
+                .request = request->id, .trace = request->trace.id, .owner = request->tenant
+        };
+        log_about(LOG_INFO, &about, "%.10s %s answered with %u after %llu us", request->method,
+                request->route ? request->route->path : "-", status,
+                (unsigned long long)(clock_us() - request->began_us));
 }
 
 static void on_over(void *owner, const struct http_request *request)
@@ -109,13 +112,17 @@ static int check_apps(const struct service *service, struct csn_error *err)
         bool keyless = service->settings->engine.http_keyless, keys;
         const char *address = http_address(service->http);
         if (keyless && !http_is_local(service->http))
-                return err_set(err, CSN_E_CONFIG, 0, "engine.http_keyless is set, and HTTP is at %s, which others can reach; without keys it has to be "
-                               "a loopback address or unix:/path", address);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "engine.http_keyless is set, and HTTP is at %s, which others can reach; without keys it has to be "
+                        "a loopback address or unix:/path",
+                        address);
         if (has_keys(service->store, &keys, err) < 0)
                 return -err->code;
         if (!keys && !keyless)
-                return err_set(err, CSN_E_CONFIG, 0, "nobody could use HTTP (%s): make a key by caisson keys create, or set engine.http_keyless "
-                               "for a loopback address", address);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "nobody could use HTTP (%s): make a key by caisson keys create, or set engine.http_keyless "
+                        "for a loopback address",
+                        address);
         return 0;
 }
 
@@ -134,8 +141,14 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
                  struct service **ret, struct csn_error *err)
 {
         struct service *service = mem_alloc(sizeof *service);
-        *service = (struct service){ .engine = engine, .settings = settings, .loop = engine_loop(engine), .fronts = fronts,
-                                     .store = store, .idle = idle, .owner = owner, .started_us = clock_us() };
+        *service = (struct service){ .engine = engine,
+                .settings = settings,
+                .loop = engine_loop(engine),
+                .fronts = fronts,
+                .store = store,
+                .idle = idle,
+                .owner = owner,
+                .started_us = clock_us() };
         join_fronts(service);
         service->app = (struct http_app){ .routes = service->routes, .admit = service_admit_own };
         if (store) {

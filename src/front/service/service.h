@@ -1,5 +1,6 @@
 /*
- * service: what the HTTP fronts share: the engine, the listeners, keys and quotas, the life of runs, files that outlive a run.
+ * service: what the HTTP fronts share: the engine, the listeners, keys and quotas, the life of runs, files that outlive
+ * a run.
  *
  *   front.h         a front, as the service calls it
  *   service.[ch]    open and close; events of the daemon, handed on to the fronts
@@ -15,8 +16,9 @@
  *   audit.c         rows of the audit and lines of the log
  *   tracing.c       spans of requests, runs and stages; otlp.[ch]
  *
- * A handler of any front gets the service of its request by service_of().  All functions are called from the event loop.
- * A program that fails is an answer, and its status is in the record; failures of the service are problems (RFC 9457).
+ * A handler of any front gets the service of its request by service_of().  All functions are called from the event
+ * loop. A program that fails is an answer, and its status is in the record; failures of the service are problems (RFC
+ * 9457).
  */
 #ifndef FRONT_SERVICE_SERVICE_H
 #define FRONT_SERVICE_SERVICE_H
@@ -73,14 +75,20 @@ struct service {
 /* ---- life ---- */
 
 /*
- * Open the service for these fronts (a constant list ending with NULL).  The listener of engine.http is taken in any case, as by
- * http_open(); -1: there is none.  idle() is called from the loop.  Errors: those of http_open() and otlp_open(); CSN_E_CONFIG: HTTP
- * without a key that could be used, or without keys at an address within reach of other hosts.
+ * Open the service for these fronts (a constant list ending with NULL).  The listener of engine.http is taken in any
+ * case, as by http_open(); -1: there is none.  idle() is called from the loop.  Errors: those of http_open() and
+ * otlp_open(); CSN_E_CONFIG: HTTP without a key that could be used, or without keys at an address within reach of other
+ * hosts.
  */
-int service_open(struct engine *engine, const struct settings *settings, struct store *store, const struct front *const *fronts, int listener,
-                 bool ours, void (*idle)(void *owner), void *owner, struct service **ret, struct csn_error *err);
-/* Serve users of this host at a second listener: their tenant is "uid:N", and no key is needed.  uids stay the caller's. */
-int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n, struct csn_error *err);
+int service_open(struct engine *engine, const struct settings *settings, struct store *store,
+        const struct front *const *fronts, int listener, bool ours, void (*idle)(void *owner), void *owner,
+        struct service **ret, struct csn_error *err);
+/*
+ * Serve users of this host at a second listener: their tenant is "uid:N", and no key is needed.  uids stay the
+ * caller's.
+ */
+int service_serve_local(struct service *service, int listener, bool ours, const uid_t *uids, size_t uids_n,
+        struct csn_error *err);
 const char *service_address(const struct service *service);   /* of engine.http; NULL: there is none */
 void service_drain(struct service *service);           /* begin nothing new */
 bool service_is_idle(const struct service *service);   /* no job goes on, and all answers have been read */
@@ -94,17 +102,19 @@ void *service_state(const struct service *service, const struct front *front);
 /* ---- admission (admission.c) ---- */
 
 /*
- * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are set.
- * Errors are answered by http_refuse().
+ * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are
+ * set. Errors are answered by http_refuse().
  */
 int service_admit(struct http_request *request, const char *text, struct csn_error *err);
 /* service_admit() for the service's own routes: the key is in Authorization, X-API-Key or X-Auth-Token. */
 int service_admit_own(struct http_request *request, struct csn_error *err);
 /*
- * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile (NULL: the
- * profile of the settings).  Tools served by the client need no scope.  Errors: CSN_E_DENIED; those of profile_find().
+ * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile
+ * (NULL: the profile of the settings).  Tools served by the client need no scope.  Errors: CSN_E_DENIED; those of
+ * profile_find().
  */
-int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools, struct csn_error *err);
+int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools,
+        struct csn_error *err);
 
 /* ---- a request and its tenant (request.c) ---- */
 
@@ -115,8 +125,8 @@ const struct store_key *service_key(const struct http_request *request);
 /* Whether the tenant has CPU time left within 24 hours.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
 int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
 /* The same for a tenant without a request; cpu_ms_per_day: milliseconds, 0: no limit. */
-int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day, struct http_limit *ret_limit,
-                                struct csn_error *err);
+int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,
+        struct http_limit *ret_limit, struct csn_error *err);
 /* The limits of the tenant's stored files, in bytes. */
 struct store_room service_room(const struct http_request *request);
 /* Answer an error of the store: 413, 507, or the status of its code. */
@@ -138,23 +148,30 @@ struct run_responder {
 };
 
 /* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
-int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
+int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
+        struct csn_error *err);
 /*
- * Whether a run of this request's tenant may start now.  in_context: the run goes to the queue of a context, which has its own bound.
- * Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
+ * Whether a run of this request's tenant may start now.  in_context: the run goes to the queue of a context, which has
+ * its own bound. Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
  */
-int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit, struct csn_error *err);
+int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
+        struct csn_error *err);
 /* A new run of a run_request as JSON, whose reference is taken.  NULL with err: no valid request. */
 struct run *service_new_run(struct http_request *request, json_t *json, struct csn_error *err);
 /* Answer a request whose run may not start. */
 void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
 /*
- * Start a run after service_may_run(); the run is the service's from here on.  With a responder the request waits for the end of the
- * run.  kept: its record can be asked for later, like that of respond-async.  `own` has to live as long as the run.
+ * Start a run after service_may_run(); the run is the service's from here on.  With a responder the request waits for
+ * the end of the run.  kept: its record can be asked for later, like that of respond-async.  `own` has to live as long
+ * as the run.
  */
-void service_start_run(struct http_request *request, struct run *run, const struct run_responder *responder, void *own, bool kept);
+void service_start_run(struct http_request *request, struct run *run, const struct run_responder *responder, void *own,
+        bool kept);
 
-/* A kept run of the tenant: while running the run, afterwards its record as text; both NULL: the tenant has no such run. */
+/*
+ * A kept run of the tenant: while running the run, afterwards its record as text; both NULL: the tenant has no such
+ * run.
+ */
 struct service_found {
         struct run *run;
         const char *record;
@@ -188,22 +205,27 @@ bool run_storage_clean(struct store *store, const struct settings *settings);
 /* ---- the audit (audit.c) ---- */
 
 /*
- * Write that a run is about to begin, so that the audit has the run even if this daemon is killed.  store may be NULL.  name: the
- * Idempotency-Key of the request, or NULL; kept: the result can be asked for later.  Errors: CSN_E_BUSY with err->sys (ENOSPC):
- * the disk is full, and the run must not begin.
+ * Write that a run is about to begin, so that the audit has the run even if this daemon is killed.  store may be NULL.
+ * name: the Idempotency-Key of the request, or NULL; kept: the result can be asked for later.  Errors: CSN_E_BUSY with
+ * err->sys (ENOSPC): the disk is full, and the run must not begin.
  */
-int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct idempotency *name, bool kept,
-                struct csn_error *err);
+int audit_begin(struct store *store, const struct log_context *about, const char *key, struct run *run,
+        const struct idempotency *name, bool kept, struct csn_error *err);
 /* Settle the runs of dead daemons. */
 void audit_recover(struct store *store);
-/* Write an ended run into the audit (if store is not NULL) and the log.  key and texts of `about` are "" or NULL if unknown. */
-void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run, const struct run_result *result);
+/*
+ * Write an ended run into the audit (if store is not NULL) and the log.  key and texts of `about` are "" or NULL if
+ * unknown.
+ */
+void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run,
+        const struct run_result *result);
 
 /* ---- spans (tracing.c) ---- */
 
 void trace_admitted(const struct service *service, struct http_request *request);
 void trace_request(const struct service *service, const struct http_request *request);   /* after the answer */
-void trace_run(const struct service *service, const struct trace *trace, struct run *run, const struct run_result *result);
+void trace_run(const struct service *service, const struct trace *trace, struct run *run,
+        const struct run_result *result);
 void trace_metrics(const struct service *service, struct buf *buf);   /* for Prometheus */
 
 #endif

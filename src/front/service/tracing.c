@@ -1,7 +1,7 @@
 /*
- * What collectors of spans are told: one span for each request, below it one for each run, below that one for each stage.
- * Names and keys are OpenTelemetry's where it has some (semantic conventions), and begin with caisson. where not.  Code,
- * output and keys are in none of them.
+ * What collectors of spans are told: one span for each request, below it one for each run, below that one for each
+ * stage. Names and keys are OpenTelemetry's where it has some (semantic conventions), and begin with caisson. where
+ * not.  Code, output and keys are in none of them.
  */
 #include "front/service/service.h"
 
@@ -40,7 +40,8 @@ void trace_request(const struct service *service, const struct http_request *req
                 return;
         json_t *attributes = json_object();
         unsigned answer = request->response ? request->status : 0;
-        snprintf(name, sizeof name, "%s%s%s", request->method, request->route ? " " : "", request->route ? request->route->path : "");
+        snprintf(name, sizeof name, "%s%s%s", request->method, request->route ? " " : "",
+                request->route ? request->route->path : "");
         snprintf(status, sizeof status, "%u", answer);
         add_text(attributes, "http.request.method", request->method);
         add_text(attributes, "http.route", request->route ? request->route->path : "");
@@ -80,9 +81,14 @@ void trace_run(const struct service *service, const struct trace *trace, struct 
         add_number(attributes, "caisson.memory_peak_bytes", result->usage.memory_peak_bytes);
         if (result->status != status_COMPLETED)
                 add_text(attributes, "error.type", status);
-        otlp_add(service->otlp, &(struct span){ .trace = trace, .name = "execute", .kind = SPAN_INTERNAL,
-                                                .begun_us = run_created_us(run), .ended_us = clock_us(),
-                                            .attributes = attributes, .error = result->status == status_ENGINE_ERROR ? status : NULL });
+        otlp_add(service->otlp,
+                &(struct span){ .trace = trace,
+                        .name = "execute",
+                        .kind = SPAN_INTERNAL,
+                        .begun_us = run_created_us(run),
+                        .ended_us = clock_us(),
+                        .attributes = attributes,
+                        .error = result->status == status_ENGINE_ERROR ? status : NULL });
         for (size_t i = 0; i < n; i++) {
                 struct trace below;
                 trace_below(trace, &below);
@@ -95,12 +101,14 @@ void trace_run(const struct service *service, const struct trace *trace, struct 
 void trace_metrics(const struct service *service, struct buf *buf)
 {
         struct otlp_counts counts = otlp_counts(service->otlp);
-        const struct { const char *name, *type, *help; uint64_t value; } rows[] = {
+        const struct { const char *name, *type, *help; uint64_t value;
+        } rows[] = {
                 { "spans_sent_total", "counter", "Spans that the collector took.", counts.sent },
-                { "spans_dropped_total", "counter", "Spans that it did not take, or that there was no room for.", counts.dropped },
+                { "spans_dropped_total", "counter", "Spans that it did not take, or that there was no room for.",
+                        counts.dropped },
                 { "spans_queued", "gauge", "Spans that wait for it.", counts.queued },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                buf_printf(buf, "# HELP caisson_%s %s\n# TYPE caisson_%s %s\ncaisson_%s %llu\n", rows[i].name, rows[i].help, rows[i].name, rows[i].type,
-                           rows[i].name, (unsigned long long)rows[i].value);
+                buf_printf(buf, "# HELP caisson_%s %s\n# TYPE caisson_%s %s\ncaisson_%s %llu\n", rows[i].name,
+                        rows[i].help, rows[i].name, rows[i].type, rows[i].name, (unsigned long long)rows[i].value);
 }

@@ -53,7 +53,8 @@ static int lock_folder(struct store *store, const char *id, struct workspace *re
         if (temp < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of a workspace");
         if (flock(dir, LOCK_EX | LOCK_NB) < 0)
-                return err_field(err, "/workspace", "the workspace is busy: another run works in it"), err->code = CSN_E_BUSY, -CSN_E_BUSY;
+                return err_field(err, "/workspace", "the workspace is busy: another run works in it"),
+                       err->code = CSN_E_BUSY, -CSN_E_BUSY;
         empty(temp);
         *ret = (struct workspace){ .store = store, .dir = take_fd(&dir), .temp = take_fd(&temp) };
         snprintf(ret->id, sizeof ret->id, "%s", id);
@@ -61,13 +62,14 @@ static int lock_folder(struct store *store, const char *id, struct workspace *re
 }
 
 /* The row first: a folder without one is nobody's, and would be swept. */
-int workspace_take(struct store *store, const char *tenant, const char *user, const char *name, const struct store_room *room, struct workspace *ret,
-                   struct csn_error *err)
+int workspace_take(struct store *store, const char *tenant, const char *user, const char *name,
+        const struct store_room *room, struct workspace *ret, struct csn_error *err)
 {
         char id[WORKSPACE_ID_MAX];
         bool known;
         workspaces_id(tenant, user, name, id);
-        if (workspaces_known(store, id, &known, err) < 0 || (!known && (store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)))
+        if (workspaces_known(store, id, &known, err) < 0 ||
+                (!known && (store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)))
                 return -err->code;
         int rc = workspaces_use(store, tenant, user, name, err);
         return rc < 0 ? rc : lock_folder(store, id, ret, err);
@@ -78,7 +80,8 @@ void workspace_leave(struct workspace *workspace)
         struct csn_error err;
         if (workspace->dir < 0)
                 return;
-        if (workspaces_note(workspace->store, workspace->id, STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES), &err) < 0)
+        if (workspaces_note(workspace->store, workspace->id,
+                    STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES), &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         fd_close(&workspace->temp);
         fd_close(&workspace->dir);
@@ -110,7 +113,8 @@ int workspace_remove(struct store *store, const char *id, struct csn_error *err)
                 return -err->code;
         snprintf(gone, sizeof gone, GONE_PREFIX "%s", id);
         io_remove_tree(root, gone);
-        int rc = renameat(root, id, root, gone) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "remove a workspace") : workspaces_forget(store, id, err);
+        int rc = renameat(root, id, root, gone) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "remove a workspace")
+                                                    : workspaces_forget(store, id, err);
         io_remove_tree(root, gone);
         fd_close(&held.temp);
         fd_close(&held.dir);

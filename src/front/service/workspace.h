@@ -19,8 +19,8 @@ struct workspace {
  * Lock a workspace, and create the workspace if missing and if there is space.  *ret is the caller's until
  * workspace_leave().  Errors: CSN_E_BUSY (locked by another), as incoming_add(), CSN_E_SYSTEM.
  */
-int workspace_take(struct store *store, const char *tenant, const char *user, const char *name, const struct store_room *room, struct workspace *ret,
-                   struct csn_error *err);
+int workspace_take(struct store *store, const char *tenant, const char *user, const char *name,
+        const struct store_room *room, struct workspace *ret, struct csn_error *err);
 /* Record the space in use and unlock.  Harmless twice. */
 void workspace_leave(struct workspace *workspace);
 /* Open the workspace's files for reading; the descriptor is the caller's.  -1: no folder. */

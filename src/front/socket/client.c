@@ -88,7 +88,8 @@ static void read_some(struct client *client)
                 if (n < 0 && errno == EAGAIN)
                         return;
                 if (n <= 0) {
-                        err_set(&err, CSN_E_SYSTEM, n < 0 ? errno : 0, "the daemon at %s ended the connection", client->path);
+                        err_set(&err, CSN_E_SYSTEM, n < 0 ? errno : 0, "the daemon at %s ended the connection",
+                                client->path);
                         fail(client, &err, false);
                         return;
                 }
@@ -100,7 +101,8 @@ static void read_some(struct client *client)
 static void write_some(struct client *client)
 {
         while (client->sent < client->out.len) {
-                ssize_t n = send(client->watch.fd, client->out.bytes + client->sent, client->out.len - client->sent, MSG_NOSIGNAL);
+                ssize_t n = send(client->watch.fd, client->out.bytes + client->sent, client->out.len - client->sent,
+                        MSG_NOSIGNAL);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n < 0 && errno == EAGAIN)
@@ -129,8 +131,10 @@ static int connect_somewhere(struct client *client, const struct settings *setti
         const char *set = settings->engine.socket;
         bool elsewhere = geteuid() != 0 && !(set && set[0]);
         int rc = endpoint_path(settings, false, client->path)
-                         ? endpoint_connect(client->path, &client->watch.fd, err)
-                         : err_set(err, CSN_E_SYSTEM, 0, "engine.socket is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
+                ? endpoint_connect(client->path, &client->watch.fd, err)
+                : err_set(err, CSN_E_SYSTEM, 0,
+                          "engine.socket is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone",
+                          geteuid());
         if (rc < 0 && elsewhere && endpoint_path(settings, true, client->path))
                 rc = endpoint_connect(client->path, &client->watch.fd, err);
         return rc;
@@ -144,7 +148,8 @@ int client_open(struct loop *loop, const struct settings *settings, const struct
         client->watch = (struct watch){ .fd = -1, .ready = client_ready, .owner = client };
         buf_init(&client->out, FRAME_REQUEST_MAX + 4 * FRAME_HEADER);
         frame_reader_init(&client->reader, FROM_DAEMON);
-        if (connect_somewhere(client, settings, err) < 0 || loop_watch(loop, &client->watch, client->watch.fd, EPOLLIN, err) < 0) {
+        if (connect_somewhere(client, settings, err) < 0 ||
+                loop_watch(loop, &client->watch, client->watch.fd, EPOLLIN, err) < 0) {
                 client_close(client);
                 return -err->code;
         }

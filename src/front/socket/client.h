@@ -15,7 +15,7 @@ struct client;
 /* Events of a connection.  bytes, text and error are valid during the call. */
 struct client_events {
         void (*output)(void *owner, int stream, const void *bytes, size_t len);
-        void (*answer)(void *owner, enum frame_type type, const char *text, size_t len);   /* RECORD, STATUS or CHECKED */
+        void (*answer)(void *owner, enum frame_type type, const char *text, size_t len); /* RECORD, STATUS or CHECKED */
         /* The last event.  `refused`: the daemon refused the request and has done nothing. */
         void (*failed)(void *owner, const struct csn_error *error, bool refused);
 };

@@ -48,14 +48,17 @@ static struct sockaddr_un address_of(const char *path)
 static int no_daemon(struct csn_error *err, const char *path, int sys)
 {
         if (sys == EACCES) {
-                err_set(err, CSN_E_DENIED, 0, "the daemon's socket %s is not open to user %u; join its group (engine.socket_group), or start a daemon of your "
-                                              "own with caisson serve", path, geteuid());
+                err_set(err, CSN_E_DENIED, 0,
+                        "the daemon's socket %s is not open to user %u; join its group (engine.socket_group), or start a daemon of your "
+                        "own with caisson serve",
+                        path, geteuid());
                 err->sys = sys;
                 return -err->code;
         }
         if (sys != ENOENT && sys != ECONNREFUSED)
                 return err_set(err, CSN_E_SYSTEM, sys, "connect to the daemon at %s", path);
-        err_set(err, CSN_E_SYSTEM, 0, "connect to the daemon at %s: %s; caisson serve starts one", path, strerrordesc_np(sys));
+        err_set(err, CSN_E_SYSTEM, 0, "connect to the daemon at %s: %s; caisson serve starts one", path,
+                strerrordesc_np(sys));
         err->sys = sys;
         return -err->code;
 }
@@ -122,7 +125,8 @@ int endpoint_uids(const char *text, struct arena *arena, uid_t **ret, size_t *re
                 for (size_t len = strlen(part); len && part[len - 1] == ' ';)
                         part[--len] = 0;
                 if (!whole_number(part, 10, UINT32_MAX - 1, &number))
-                        return wrong(err, "engine.socket_uids", "\"%.60s\" is no user's number; give numbers between commas", part);
+                        return wrong(err, "engine.socket_uids",
+                                "\"%.60s\" is no user's number; give numbers between commas", part);
                 uids[n++] = (uid_t)number;
         }
         *ret = uids;
@@ -154,8 +158,11 @@ static int take_lock(struct endpoint *endpoint, struct csn_error *err)
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s", path);
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? err_set(err, CSN_E_BUSY, 0, "another caissond serves %s; end it, or give another socket: --set engine.socket=PATH", endpoint->path)
-                                            : err_set(err, CSN_E_SYSTEM, errno, "lock %s", path);
+                return errno == EWOULDBLOCK
+                        ? err_set(err, CSN_E_BUSY, 0,
+                                  "another caissond serves %s; end it, or give another socket: --set engine.socket=PATH",
+                                  endpoint->path)
+                        : err_set(err, CSN_E_SYSTEM, errno, "lock %s", path);
         endpoint->lock_fd = take_fd(&fd);
         return 0;
 }
@@ -172,7 +179,8 @@ static int remove_stale(const char *path, struct csn_error *err)
 }
 
 /* Nobody gets in before group and permissions are what they are to be. */
-static int bind_closed(const char *path, mode_t mode, const gid_t *group, int *ret_fd, bool *ret_ours, struct csn_error *err)
+static int bind_closed(const char *path, mode_t mode, const gid_t *group, int *ret_fd, bool *ret_ours,
+        struct csn_error *err)
 {
         const struct sockaddr_un address = address_of(path);
         if (remove_stale(path, err) < 0)
@@ -198,11 +206,13 @@ static int make_local(struct endpoint *endpoint, struct csn_error *err)
 {
         struct stat st;
         if (!endpoint_http_path(endpoint->path, endpoint->local_path))
-                return wrong(err, "engine.socket", "%s leaves no room for " ENDPOINT_HTTP " behind it; give one of at most %zu bytes", endpoint->path,
-                             ENDPOINT_PATH_MAX - sizeof ENDPOINT_HTTP);
+                return wrong(err, "engine.socket",
+                        "%s leaves no room for " ENDPOINT_HTTP " behind it; give one of at most %zu bytes",
+                        endpoint->path, ENDPOINT_PATH_MAX - sizeof ENDPOINT_HTTP);
         if (stat(endpoint->path, &st) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "look at %s", endpoint->path);
-        return bind_closed(endpoint->local_path, st.st_mode & 0777, &st.st_gid, &endpoint->local_fd, &endpoint->local_ours, err);
+        return bind_closed(endpoint->local_path, st.st_mode & 0777, &st.st_gid, &endpoint->local_fd,
+                &endpoint->local_ours, err);
 }
 
 /* The lock keeps out daemons that the manager did not start; it has one itself. */
@@ -222,13 +232,17 @@ static int make_socket(const struct settings *settings, struct endpoint *endpoin
         gid_t group = 0;
         bool has_group = engine->socket_group && engine->socket_group[0];
         if (!endpoint_path(settings, false, endpoint->path))
-                return wrong(err, "engine.socket", "it is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone", geteuid());
+                return wrong(err, "engine.socket",
+                        "it is too long; or it is empty, there is no XDG_RUNTIME_DIR, and /tmp/caisson-%u is no folder of this user alone",
+                        geteuid());
         if (!whole_number(engine->socket_mode, 8, 0777, &mode))
-                return wrong(err, "engine.socket_mode", "\"%.10s\" are no permissions; give them in octal, such as 0660", engine->socket_mode);
+                return wrong(err, "engine.socket_mode",
+                        "\"%.10s\" are no permissions; give them in octal, such as 0660", engine->socket_mode);
         if (has_group && find_group(engine->socket_group, &group, err) < 0)
                 return -err->code;
         if (make_folder(endpoint->path, err) < 0 || take_lock(endpoint, err) < 0 ||
-            bind_closed(endpoint->path, (mode_t)mode, has_group ? &group : NULL, &endpoint->fd, &endpoint->ours, err) < 0)
+                bind_closed(endpoint->path, (mode_t)mode, has_group ? &group : NULL, &endpoint->fd, &endpoint->ours,
+                        err) < 0)
                 return -err->code;
         return endpoint->local_fd < 0 ? make_local(endpoint, err) : 0;
 }
@@ -263,9 +277,12 @@ static int take_socket(int fd, bool http, struct endpoint *endpoint, struct csn_
         bool is_unix = getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.sun_family == AF_UNIX;
         bool local = is_unix && !http && ends_with_http(address.sun_path);
         int *place = http ? &endpoint->http_fd : local ? &endpoint->local_fd : &endpoint->fd;
-        if (*place >= 0 || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1 || (!http && option(fd, SO_DOMAIN) != AF_UNIX))
-                return err_set(err, CSN_E_CONFIG, 0, "the service manager has to hand over one listening Unix stream socket and, called \"http\" "
-                               "(FileDescriptorName=), one listening stream socket; descriptor %d is none, or one more", fd);
+        if (*place >= 0 || option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1 ||
+                (!http && option(fd, SO_DOMAIN) != AF_UNIX))
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "the service manager has to hand over one listening Unix stream socket and, called \"http\" "
+                        "(FileDescriptorName=), one listening stream socket; descriptor %d is none, or one more",
+                        fd);
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "set up the socket of the service manager");
         *place = fd;
@@ -279,7 +296,8 @@ static int take_sockets(const char *fds, const char *names, struct endpoint *end
 {
         unsigned long n;
         if (!whole_number(fds, 10, LISTEN_FDS_MAX, &n))
-                return err_set(err, CSN_E_CONFIG, 0, "LISTEN_FDS=%.20s: the service manager hands over more sockets than can be used", fds);
+                return err_set(err, CSN_E_CONFIG, 0,
+                        "LISTEN_FDS=%.20s: the service manager hands over more sockets than can be used", fds);
         for (unsigned long i = 0; i < n; i++) {
                 size_t len = names ? strcspn(names, ":") : 0;
                 bool http = len == strlen("http") && strncmp(names, "http", len) == 0;

@@ -51,8 +51,8 @@ int frame_get(const uint8_t bytes[static FRAME_HEADER], enum frame_from from, st
         if (bytes[9] || bytes[10] || bytes[11])
                 return err_set(err, CSN_E_PROTOCOL, 0, "the last three bytes of a header have to be 0");
         if (frame.len < rule->min || frame.len > rule->max)
-                return err_set(err, CSN_E_PROTOCOL, 0, "a %s of %u bytes; %llu to %llu are allowed", rule->name, frame.len,
-                               (unsigned long long)rule->min, (unsigned long long)rule->max);
+                return err_set(err, CSN_E_PROTOCOL, 0, "a %s of %u bytes; %llu to %llu are allowed", rule->name,
+                        frame.len, (unsigned long long)rule->min, (unsigned long long)rule->max);
         if (frame.id == 0 && frame.type != FRAME_ERROR)
                 return err_set(err, CSN_E_PROTOCOL, 0, "a %s needs an id that is not 0", rule->name);
         *ret = frame;
@@ -137,7 +137,8 @@ void frame_get_error(const char *text, size_t len, struct csn_error *ret)
         const char *field = json_string_value(json_object_get(json, "field"));
         const char *sentence = json_string_value(json_object_get(json, "text"));
         int code = name ? err_code_of(name) : 0;
-        err_set(ret, code ? code : CSN_E_PROTOCOL, 0, "%s", sentence ? sentence : "the daemon sent an error that cannot be read");
+        err_set(ret, code ? code : CSN_E_PROTOCOL, 0, "%s",
+                sentence ? sentence : "the daemon sent an error that cannot be read");
         memset(ret->field, 0, sizeof ret->field);
         memcpy(ret->field, field ? field : "", min_u64(field ? strlen(field) : 0, sizeof ret->field - 1));
         json_decref(json);

@@ -11,7 +11,8 @@ static void no_output(void *owner, int stream, const void *bytes, size_t len)
 static void on_answer(void *owner, enum frame_type type, const char *text, size_t len)
 {
         struct daemon_query *daemon_query = owner;
-        json_t *answer = type == FRAME_STATUS || type == FRAME_CHECKED ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *answer =
+                type == FRAME_STATUS || type == FRAME_CHECKED ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
         if (!answer)
                 err_set(&daemon_query->err, CSN_E_PROTOCOL, 0, "the daemon's answer cannot be read");
         json_decref(daemon_query->answer);
@@ -38,7 +39,8 @@ int daemon_query_open(struct daemon_query *daemon_query, const struct settings *
         *daemon_query = (struct daemon_query){ .late = { .fired = on_late, .owner = daemon_query } };
         if (loop_new(&daemon_query->loop, &daemon_query->err) < 0)
                 return -daemon_query->err.code;
-        return client_open(daemon_query->loop, settings, &events, daemon_query, &daemon_query->client, &daemon_query->err);
+        return client_open(daemon_query->loop, settings, &events, daemon_query, &daemon_query->client,
+                &daemon_query->err);
 }
 
 void daemon_query_close(struct daemon_query *daemon_query)

@@ -14,16 +14,17 @@ json_t *front_profiles(const struct settings *settings, struct csn_error *err)
                         json_decref(list);
                         list = NULL;
                 } else {
-                        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
-                                                              model_encode(&object_run_request, &profile.request)));
+                        json_array_append_new(list,
+                                json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
+                                        model_encode(&object_run_request, &profile.request)));
                 }
         }
         arena_done(&arena);
         return list;
 }
 
-int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret, struct run_request *ret_whole,
-                  struct csn_error *err)
+int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
+        struct run_request *ret_whole, struct csn_error *err)
 {
         *ret_whole = (struct run_request){ 0 };
         SET(ret_whole, run_request, profile, arena_text(arena, "%s", name));
@@ -50,9 +51,10 @@ json_t *front_policies(const struct policies *policies)
                 if (policies_find(policies, policies_name(policies, i), &policy, NULL) < 0)
                         continue;
                 json_t *all = policy_describe(policy);
-                json_array_append_new(list, json_pack("{s:O, s:O, s:O, s:O}", "name", json_object_get(all, "name"), "description",
-                                                      json_object_get(all, "description"), "extends", json_object_get(all, "extends"), "file",
-                                                      json_object_get(all, "file")));
+                json_array_append_new(list,
+                        json_pack("{s:O, s:O, s:O, s:O}", "name", json_object_get(all, "name"), "description",
+                                json_object_get(all, "description"), "extends", json_object_get(all, "extends"), "file",
+                                json_object_get(all, "file")));
                 json_decref(all);
         }
         return list;

@@ -2,8 +2,9 @@
  * What a model is told of run_code: only what is true of a profile on this host, now.
  *
  * A text that somebody writes once is wrong after the next change of a setting, and a model that was told of a library
- * which is not there writes a program that fails.  So each sentence comes from where its fact is: the languages from their
- * interpreters, the limits from the whole request that the profile makes, what is refused from the policy's rules.
+ * which is not there writes a program that fails.  So each sentence comes from where its fact is: the languages from
+ * their interpreters, the limits from the whole request that the profile makes, what is refused from the policy's
+ * rules.
  */
 #include "front/views/views.h"
 
@@ -14,9 +15,40 @@
 
 /* Modules that models like to use; a package of Debian's or of pip's is a folder or a file of that name. */
 static const char *const libraries[] = {
-        "numpy", "pandas", "matplotlib", "scipy", "sympy", "sklearn", "seaborn", "plotly", "statsmodels", "PIL", "cv2", "requests", "httpx", "bs4", "lxml",
-        "yaml", "jinja2", "dateutil", "pytz", "openpyxl", "xlrd", "docx", "pptx", "pypdf", "PyPDF2", "tabulate", "networkx", "sqlalchemy", "pydantic",
-        "jsonschema", "pytest", "torch", "tensorflow", "transformers",
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "scipy",
+        "sympy",
+        "sklearn",
+        "seaborn",
+        "plotly",
+        "statsmodels",
+        "PIL",
+        "cv2",
+        "requests",
+        "httpx",
+        "bs4",
+        "lxml",
+        "yaml",
+        "jinja2",
+        "dateutil",
+        "pytz",
+        "openpyxl",
+        "xlrd",
+        "docx",
+        "pptx",
+        "pypdf",
+        "PyPDF2",
+        "tabulate",
+        "networkx",
+        "sqlalchemy",
+        "pydantic",
+        "jsonschema",
+        "pytest",
+        "torch",
+        "tensorflow",
+        "transformers",
 };
 static const char *const folders[] = { "/usr/lib/python3/dist-packages" };
 
@@ -91,7 +123,8 @@ static bool is_short_list(json_t *policy)
         size_t i;
         json_t *rule;
         json_array_foreach(json_object_get(policy, "rules"), i, rule) {
-                if (blocks(policy, rule) && is_among(json_object_get(json_object_get(rule, "finds"), "import"), "any.name"))
+                if (blocks(policy, rule) &&
+                        is_among(json_object_get(json_object_get(rule, "finds"), "import"), "any.name"))
                         return true;
         }
         return false;
@@ -105,7 +138,8 @@ static bool is_refused(json_t *policy, const struct run_request *whole, const ch
         for (i = 0; i < whole->allow_imports_n && !allowed; i++)
                 allowed = strcmp(whole->allow_imports[i], module) == 0;
         json_array_foreach(json_object_get(policy, "rules"), i, rule) {
-                if (!allowed && blocks(policy, rule) && is_among(json_object_get(json_object_get(rule, "finds"), "import"), module))
+                if (!allowed && blocks(policy, rule) &&
+                        is_among(json_object_get(json_object_get(rule, "finds"), "import"), module))
                         return true;
         }
         return false;
@@ -127,9 +161,10 @@ static void add_limits(struct buf *buf, const struct limits *limits)
 {
         char wall[24];
         duration_print(limits->wall_ms, wall, sizeof wall);
-        buf_printf(buf, "Limits: %s of time, %llu MiB of memory, %llu processes, %llu MiB of files, %llu kB of each output stream.\n", wall,
-                   (unsigned long long)(limits->memory_bytes / MIB), (unsigned long long)limits->pids, (unsigned long long)(limits->disk_bytes / MIB),
-                   (unsigned long long)(limits->output_bytes / 1000));
+        buf_printf(buf,
+                "Limits: %s of time, %llu MiB of memory, %llu processes, %llu MiB of files, %llu kB of each output stream.\n",
+                wall, (unsigned long long)(limits->memory_bytes / MIB), (unsigned long long)limits->pids,
+                (unsigned long long)(limits->disk_bytes / MIB), (unsigned long long)(limits->output_bytes / 1000));
 }
 
 static void add_network(struct buf *buf, const struct run_request *whole)
@@ -141,7 +176,8 @@ static void add_network(struct buf *buf, const struct run_request *whole)
                         add_item(buf, &first, whole->allow[i]);
                 buf_printf(buf, "%s.\n", first ? "none" : "");
         } else {
-                buf_printf(buf, "Network: %s.\n", whole->network == network_PUBLIC ? "by HTTP and HTTPS, public addresses" : "none");
+                buf_printf(buf, "Network: %s.\n",
+                        whole->network == network_PUBLIC ? "by HTTP and HTTPS, public addresses" : "none");
         }
 }
 
@@ -151,7 +187,8 @@ static void add_patterns(struct buf *buf, json_t *patterns, json_t *told, bool *
         size_t i;
         json_t *pattern;
         json_array_foreach(patterns, i, pattern) {
-                const char *text = json_string_value(pattern), *name = text && strncmp(text, "builtins.", 9) == 0 ? text + 9 : text;
+                const char *text = json_string_value(pattern),
+                           *name = text && strncmp(text, "builtins.", 9) == 0 ? text + 9 : text;
                 if (!name || strcmp(name, "*") == 0 || json_object_get(told, name))
                         continue;
                 if (json_object_size(told) < REFUSED_MAX)
@@ -172,7 +209,8 @@ static void add_refused(struct buf *buf, json_t *policy)
                 add_patterns(buf, json_object_get(finds, "import"), told, &first);
                 add_patterns(buf, json_object_get(finds, "reference"), told, &first);
         }
-        buf_printf(buf, "%s%s.\n", json_object_size(told) > REFUSED_MAX ? " and others" : "", first ? "nothing by name" : "");
+        buf_printf(buf, "%s%s.\n", json_object_size(told) > REFUSED_MAX ? " and others" : "",
+                first ? "nothing by name" : "");
         json_decref(told);
 }
 
@@ -227,7 +265,8 @@ static void add_tools(struct buf *buf, const struct tools_request *tools)
 {
         if (!tools->allow_n)
                 return;
-        buf_printf(buf, "Tools outside, called as tools.NAME(name=value) in Python, await tools.NAME({name: value}) in JavaScript and tool NAME --name value in Bash: ");
+        buf_printf(buf,
+                "Tools outside, called as tools.NAME(name=value) in Python, await tools.NAME({name: value}) in JavaScript and tool NAME --name value in Bash: ");
         add_names(buf, tools->allow, tools->allow_n);
         if (tools->deny_n)
                 buf_printf(buf, ", but not ");
@@ -258,7 +297,8 @@ static void add_files(struct buf *buf, const struct describe *about)
 static void add_session(struct buf *buf, enum session_mode mode)
 {
         static const char *const texts[] = {
-                [session_mode_NONE] = "Each run has a sandbox of its own: no file and no variable of an earlier run is there.",
+                [session_mode_NONE] =
+                        "Each run has a sandbox of its own: no file and no variable of an earlier run is there.",
                 [session_mode_FILES] = "Files in the home directory last from one run to the next; variables do not.",
                 [session_mode_INTERPRETER] = "Variables and files last from one run to the next.",
         };
@@ -267,7 +307,8 @@ static void add_session(struct buf *buf, enum session_mode mode)
 
 /* ---- together ---- */
 
-int front_describe(const struct settings *settings, const struct language *added, const struct describe *about, struct buf *buf, struct csn_error *err)
+int front_describe(const struct settings *settings, const struct language *added, const struct describe *about,
+        struct buf *buf, struct csn_error *err)
 {
         struct arena arena = { 0 };
         struct profile profile;
@@ -276,8 +317,9 @@ int front_describe(const struct settings *settings, const struct language *added
         int rc = front_profile(settings, about->profile, &arena, &profile, &whole, err);
         rc = rc < 0 ? rc : find_policy(settings, whole.policy, &policy, err);
         if (rc == 0) {
-                buf_printf(buf, "Run a program in a closed sandbox, and get what it prints. A value is only seen when it is printed, or when it is the last "
-                                "expression.\n");
+                buf_printf(buf,
+                        "Run a program in a closed sandbox, and get what it prints. A value is only seen when it is printed, or when it is the last "
+                        "expression.\n");
                 add_languages(buf, added);
                 add_libraries(buf, policy, &whole);
                 add_limits(buf, &whole.limits);
@@ -292,12 +334,14 @@ int front_describe(const struct settings *settings, const struct language *added
         return rc;
 }
 
-const char front_run_code_fields[] = "code language stdin args env files profile limits network allow policy packages exports workspace context";
+const char front_run_code_fields[] =
+        "code language stdin args env files profile limits network allow policy packages exports workspace context";
 const char front_run_code_required[] = "code language";
 
 static json_t *as_openai(json_t *name, json_t *text, json_t *schema)
 {
-        return json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", name, "description", text, "parameters", schema);
+        return json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", name, "description", text,
+                "parameters", schema);
 }
 
 static json_t *as_anthropic(json_t *name, json_t *text, json_t *schema)
@@ -320,7 +364,8 @@ int front_describe_as(const char *format, const char *text, struct buf *buf, str
         while (i < ARRAY_LEN(formats) && strcmp(formats[i].name, format) != 0)
                 i++;
         if (i == ARRAY_LEN(formats))
-                return err_field(err, "--format", "there is no format \"%.40s\"; known are text, openai, anthropic, mcp", format);
+                return err_field(err, "--format",
+                        "there is no format \"%.40s\"; known are text, openai, anthropic, mcp", format);
         if (!formats[i].wrap) {
                 buf_printf(buf, "%s", text);
                 return 0;

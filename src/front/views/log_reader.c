@@ -97,11 +97,14 @@ static int open_log(const char *path, int *ret_fd, struct csn_error *err)
 {
         *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
         if (*ret_fd < 0 && errno == ENOENT)
-                return err_field(err, "", "there is no log at %.300s: no daemon has kept one there; see engine.state_dir and engine.log_bytes", path);
+                return err_field(err, "",
+                        "there is no log at %.300s: no daemon has kept one there; see engine.state_dir and engine.log_bytes",
+                        path);
         return *ret_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the log %.300s", path) : 0;
 }
 
-int logs_read(const char *path, const struct logs_filter *filter, size_t n, struct buf *buf, struct logs_place *ret_place, struct csn_error *err)
+int logs_read(const char *path, const struct logs_filter *filter, size_t n, struct buf *buf,
+        struct logs_place *ret_place, struct csn_error *err)
 {
         struct arena arena = { 0 };
         struct buf new = { 0 }, old = { 0 };
@@ -111,7 +114,8 @@ int logs_read(const char *path, const struct logs_filter *filter, size_t n, stru
         int rc = open_log(path, &fd, err);
         auto_fd old_fd = open(arena_text(&arena, "%s" LOG_OLD, path), O_RDONLY | O_CLOEXEC);
         struct stat one = { 0 }, two = { 0 };
-        bool same = fd >= 0 && old_fd >= 0 && fstat(fd, &one) == 0 && fstat(old_fd, &two) == 0 && one.st_ino == two.st_ino;
+        bool same =
+                fd >= 0 && old_fd >= 0 && fstat(fd, &one) == 0 && fstat(old_fd, &two) == 0 && one.st_ino == two.st_ino;
         rc = rc < 0 ? rc : read_lines(fd, &at, FILE_MAX_BYTES, &new, err);
         size_t from = rc < 0 ? 0 : go_back(new.bytes, new.len, filter, &n);
         if (rc == 0 && n && old_fd >= 0 && !same)
@@ -135,10 +139,12 @@ int logs_read(const char *path, const struct logs_filter *filter, size_t n, stru
 static bool has_moved(const char *path, int fd)
 {
         struct stat ours, there;
-        return stat(path, &there) == 0 && fstat(fd, &ours) == 0 && (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
+        return stat(path, &there) == 0 && fstat(fd, &ours) == 0 &&
+                (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }
 
-int logs_more(const char *path, const struct logs_filter *filter, struct logs_place *place, struct buf *buf, struct csn_error *err)
+int logs_more(const char *path, const struct logs_filter *filter, struct logs_place *place, struct buf *buf,
+        struct csn_error *err)
 {
         struct buf lines;
         /* Before the rest is read, so that nothing comes to it afterwards. */

@@ -31,8 +31,10 @@ int logs_level(const char *word, const char *field, enum log_level *ret, struct 
  * Append the last n matching lines to buf, oldest first.  *ret_place, unless NULL, is the position after the last line;
  * its descriptor is the caller's.  Errors: CSN_E_INPUT (there is no log), CSN_E_SYSTEM.
  */
-int logs_read(const char *path, const struct logs_filter *filter, size_t n, struct buf *buf, struct logs_place *ret_place, struct csn_error *err);
+int logs_read(const char *path, const struct logs_filter *filter, size_t n, struct buf *buf,
+        struct logs_place *ret_place, struct csn_error *err);
 /* Append the matching lines since `place`, if any.  Errors: CSN_E_SYSTEM. */
-int logs_more(const char *path, const struct logs_filter *filter, struct logs_place *place, struct buf *buf, struct csn_error *err);
+int logs_more(const char *path, const struct logs_filter *filter, struct logs_place *place, struct buf *buf,
+        struct csn_error *err);
 
 #endif

@@ -38,8 +38,8 @@ bool front_write_check(const struct check_request *request, struct buf *buf);
  */
 json_t *front_profiles(const struct settings *settings, struct csn_error *err);
 /* A profile, and the complete request after it is applied; memory from the arena.  Errors: as profile_find(). */
-int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret, struct run_request *ret_whole,
-                  struct csn_error *err);
+int front_profile(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
+        struct run_request *ret_whole, struct csn_error *err);
 /*
  * Load all policies of these settings; *ret is the caller's until policies_free().  Errors: as policies_load().
  */
@@ -61,7 +61,8 @@ struct describe {
  * Describe run_code in sentences, appended to buf: languages, libraries, limits and refusals as they are on this host
  * now.  `added`: languages of files, or NULL.  Errors: as profile_find() and policies_load().
  */
-int front_describe(const struct settings *settings, const struct language *added, const struct describe *about, struct buf *buf, struct csn_error *err);
+int front_describe(const struct settings *settings, const struct language *added, const struct describe *about,
+        struct buf *buf, struct csn_error *err);
 /*
  * The same text in a format: "text", or the definition of a tool: "openai", "anthropic", "mcp".  Errors: CSN_E_INPUT
  * (unknown format).

@@ -28,7 +28,8 @@
 #define CHANNEL_FD 3
 #define BROKEN_EXIT 70
 #define TEXT_MAX 4000
-#define SETTLE_LOOKS 2000       /* for those who are on their way, a millisecond after each other; then they are interrupted, too */
+/* for those who are on their way, a millisecond after each other; then they are interrupted, too */
+#define SETTLE_LOOKS 2000
 #define SETTLE_TICKS 3          /* of CPU time, after which the shell is not on its way but busy */
 #define AGAIN_FIRST_MS 300
 #define AGAIN_LAST_MS 60000
@@ -110,12 +111,15 @@ static json_t *receive(void)
                         return NULL;
                 }
                 size_t piece = n < CHANNEL_HEADER ? 0 : (size_t)n - CHANNEL_HEADER;
-                size_t told = n < CHANNEL_HEADER ? 1 : frame[8] | (size_t)frame[9] << 8 | (size_t)frame[10] << 16 | (size_t)frame[11] << 24;
+                size_t told = n < CHANNEL_HEADER
+                        ? 1
+                        : frame[8] | (size_t)frame[9] << 8 | (size_t)frame[10] << 16 | (size_t)frame[11] << 24;
                 if (piece != told || n > CHANNEL_FRAME_MAX || memcmp(frame, "CSN1", 4) != 0 || frame[4] != EXECUTE ||
                     frame[5] > CHANNEL_MORE || frame[6] || frame[7])
                         die(BROKEN_EXIT, "what came over the channel is no request: a frame has a wrong header");
                 if (!buf_add(&text, frame + CHANNEL_HEADER, piece))
-                        die(BROKEN_EXIT, "what came over the channel is no request: it has more than %zu bytes", REQUEST_MAX);
+                        die(BROKEN_EXIT, "what came over the channel is no request: it has more than %zu bytes",
+                                REQUEST_MAX);
                 if (!frame[5])
                         break;
         }
@@ -123,7 +127,8 @@ static json_t *receive(void)
         json_t *document = json_loadb(text.bytes ? (const char *)text.bytes : "", text.len, JSON_ALLOW_NUL, &error);
         buf_done(&text);
         if (!document || !json_is_string(json_object_get(document, "code")))
-                die(BROKEN_EXIT, "what came over the channel is no request: %s", document ? "an execution needs \"code\", a text" : error.text);
+                die(BROKEN_EXIT, "what came over the channel is no request: %s",
+                        document ? "an execution needs \"code\", a text" : error.text);
         return document;
 }
 
@@ -239,7 +244,8 @@ static void tell_execution(const json_t *request)
                 add_quoted(&settings, json_string_value(value));
                 buf_add(&settings, "", 1);
         }
-        if (!buf_add(&settings, "", 1) || pwrite(shell.settings, settings.bytes, settings.len, 0) != (ssize_t)settings.len)
+        if (!buf_add(&settings, "", 1) ||
+                pwrite(shell.settings, settings.bytes, settings.len, 0) != (ssize_t)settings.len)
                 die(BROKEN_EXIT, "no memory for the variables of an execution");
         buf_done(&settings);
         if (write(shell.go, "", 1) < 0)
@@ -265,7 +271,8 @@ static int check(bool extglob, char *message, size_t size)
                 sigprocmask(SIG_SETMASK, &mask, NULL);
                 dup2(errors[1], 2);
                 setenv("LC_MESSAGES", "C", 1);
-                execl(BASH, "bash", extglob ? "-O" : "-n", extglob ? "extglob" : path, extglob ? "-n" : NULL, path, NULL);
+                execl(BASH, "bash", extglob ? "-O" : "-n", extglob ? "extglob" : path, extglob ? "-n" : NULL, path,
+                        NULL);
                 _exit(127);
         }
         close(errors[1]);
@@ -387,13 +394,18 @@ static const char *read_proc(pid_t pid, const char *name, char *text, size_t siz
         return text;
 }
 
-/* The state of a process, a letter of proc_pid_stat(5), or 0; its group, and the CPU time that it has used, in ticks. */
+/*
+ * The state of a process, a letter of proc_pid_stat(5), or 0; its group, and the CPU time that it has used, in ticks.
+ */
 static char look_at(pid_t pid, pid_t *ret_group, unsigned long *ret_ticks)
 {
         char text[1024], state;
         unsigned long user, system;
-        const char *end = strrchr(read_proc(pid, "stat", text, sizeof text), ')');   /* of its name, which may have any character */
-        if (!end || sscanf(end + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, ret_group, &user, &system) != 4)
+        const char *end =
+                strrchr(read_proc(pid, "stat", text, sizeof text), ')'); /* of its name, which may have any character */
+        if (!end ||
+                sscanf(end + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, ret_group, &user,
+                        &system) != 4)
                 return 0;
         *ret_ticks = user + system;
         return state;
@@ -407,7 +419,10 @@ static bool handlers_of(pid_t pid, char ret[static 17])
         return line && sscanf(line, "\nSigCgt: %16s", ret) == 1;
 }
 
-/* Whether one of the shell's group runs that still has the shell's handlers: a copy, and not yet the command that it is to be. */
+/*
+ * Whether one of the shell's group runs that still has the shell's handlers: a copy, and not yet the command that it is
+ * to be.
+ */
 static bool has_copies(void)
 {
         char shells[17], theirs[17];
@@ -424,16 +439,17 @@ static bool has_copies(void)
                 if (pid <= 0 || pid == shell.pid)
                         continue;
                 char state = look_at(pid, &group, &ticks);
-                found = (state == 'R' || state == 'D') && group == shell.pid && handlers_of(pid, theirs) && strcmp(theirs, shells) == 0;
+                found = (state == 'R' || state == 'D') && group == shell.pid && handlers_of(pid, theirs) &&
+                        strcmp(theirs, shells) == 0;
         }
         closedir(all);
         return found;
 }
 
 /*
- * A copy of the shell that hears an interrupt ends by itself, and the shell, which waits for it, takes that for an answer to
- * the interrupt and goes on with the next command (child_caught_sigint in job_table.c of Bash).  So those who are on their way are
- * let arrive first: copies at their command, and the shell where it waits.
+ * A copy of the shell that hears an interrupt ends by itself, and the shell, which waits for it, takes that for an
+ * answer to the interrupt and goes on with the next command (child_caught_sigint in job_table.c of Bash).  So those who
+ * are on their way are let arrive first: copies at their command, and the shell where it waits.
  */
 static void settle(void)
 {
@@ -462,7 +478,8 @@ static int await_status(void)
         int again_ms = -1;
         char report[sizeof shell.told];
         for (;;) {
-                struct pollfd fds[] = { { .fd = shell.reports, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
+                struct pollfd fds[] = { { .fd = shell.reports, .events = POLLIN },
+                        { .fd = shell.signals, .events = POLLIN } };
                 while (next_report(report)) {
                         if (report[0] == 'b')
                                 begun = true;
@@ -537,10 +554,12 @@ int main(int argc, char **argv)
                 die(BROKEN_EXIT, "its arguments are OPTIONS, the version of Bash and the path of its reader");
         open_files();
         start_shell(argv[3]);
-        send_json(CHANNEL_HELLO, json_pack("{s:s, s:s, s:i, s:b}", "runner", "bash", "version", argv[2], "pid", (int)getpid(),
-                                           "context", 1));
+        send_json(CHANNEL_HELLO,
+                json_pack("{s:s, s:s, s:i, s:b}", "runner", "bash", "version", argv[2], "pid", (int)getpid(), "context",
+                        1));
         for (;;) {
-                struct pollfd fds[] = { { .fd = CHANNEL_FD, .events = POLLIN }, { .fd = shell.signals, .events = POLLIN } };
+                struct pollfd fds[] = { { .fd = CHANNEL_FD, .events = POLLIN },
+                        { .fd = shell.signals, .events = POLLIN } };
                 poll(fds, 2, -1);
                 take_signals();   /* nothing goes on that could be interrupted */
                 if (!fds[0].revents)

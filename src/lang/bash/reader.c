@@ -30,7 +30,10 @@ struct word {
         int flags;
 };
 
-/* With the type of a string there is no prompt and no PROMPT_COMMAND: SHOULD_PROMPT() in parse.y, parse_command() in eval.c. */
+/*
+ * With the type of a string there is no prompt and no PROMPT_COMMAND: SHOULD_PROMPT() in parse.y, parse_command() in
+ * eval.c.
+ */
 enum { STREAM_STRING = 3 };
 
 extern struct {
@@ -49,7 +52,8 @@ enum { DISCARD = 2, EX_BADUSAGE = 2 };
 /* Of variables.h: a scope of variables as a builtin has it that stands behind assignments. */
 #define VC_BLTNENV 0x08
 
-extern int current_command_line_count, current_command_number, last_command_exit_value, line_number, need_here_doc, parser_state;
+extern int current_command_line_count, current_command_number, last_command_exit_value, line_number, need_here_doc,
+        parser_state;
 extern volatile sig_atomic_t interrupt_state, terminating_signal;
 extern struct hash_table *temporary_env;
 extern struct var_context *shell_variables;
@@ -108,7 +112,9 @@ static void leave_scope(void)
         reader.scope = NULL;
 }
 
-/* Called as the shell goes back to its top level, by an error or an interrupt; what is in functions has been left then. */
+/*
+ * Called as the shell goes back to its top level, by an error or an interrupt; what is in functions has been left then.
+ */
 static void note_thrown(char *arg)
 {
         (void)arg;
@@ -219,7 +225,9 @@ static void end(void)
         tell(line);
 }
 
-/* A copy of the shell that outlived an interrupt is no shell, and who waits for it is to see that it was interrupted. */
+/*
+ * A copy of the shell that outlived an interrupt is no shell, and who waits for it is to see that it was interrupted.
+ */
 static void end_copy(void)
 {
         signal(SIGINT, SIG_DFL);

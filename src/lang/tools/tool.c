@@ -79,7 +79,8 @@ static json_t *ask(json_t *request)
         for (size_t i = 0; i < HEAD; i++)
                 size |= (size_t)head[i] << 8 * i;
         char *bytes = size <= ANSWER_MAX ? mem_alloc(size + 1) : NULL;
-        json_t *answer = bytes && receive(fd, bytes, size) == size ? json_loadb(bytes, size, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *answer =
+                bytes && receive(fd, bytes, size) == size ? json_loadb(bytes, size, JSON_ALLOW_NUL, NULL) : NULL;
         if (!answer)
                 die(EXIT_FAILED, "Tools cannot be reached", "what came is no answer");
         free(bytes);
@@ -123,9 +124,9 @@ static bool has_type(const json_t *schema, const char *type)
         json_array_foreach(given, i, one)
                 if (json_is_string(one) && strcmp(json_string_value(one), type) == 0)
                         return true;
-        json_array_foreach(alternatives, i, one)
-                if (json_is_object(one) && json_is_string(json_object_get(one, "type")) && strcmp(json_string_value(json_object_get(one, "type")), type) == 0)
-                        return true;
+        json_array_foreach(alternatives, i, one) if (json_is_object(one) &&
+                json_is_string(json_object_get(one, "type")) &&
+                strcmp(json_string_value(json_object_get(one, "type")), type) == 0) return true;
         return false;
 }
 
@@ -228,7 +229,9 @@ static json_t *take_arguments(const char *tool, char **words)
                         die(EXIT_USAGE, "it needs a value", word);
                 if (equals)
                         set_argument(arguments, name, schema, equals + 1);
-                else if (alone || (has_type(schema, "boolean") && strcmp(words[1], "true") != 0 && strcmp(words[1], "false") != 0))
+                else if (alone ||
+                        (has_type(schema, "boolean") && strcmp(words[1], "true") != 0 &&
+                                strcmp(words[1], "false") != 0))
                         json_object_set_new(arguments, name, json_true());
                 else
                         set_argument(arguments, name, schema, *++words);
@@ -257,18 +260,22 @@ static int help(const char *name)
                 puts("usage: tool NAME [--ARGUMENT VALUE]... | tool NAME JSON | tool NAME - | tool --list | tool --help NAME");
                 return list();
         }
-        json_t *answer = info_of(name), *info = result_of(answer), *parameters = json_object_get(info, "parameters"), *schema, *required;
+        json_t *answer = info_of(name), *info = result_of(answer), *parameters = json_object_get(info, "parameters"),
+               *schema, *required;
         const char *argument;
         size_t i;
         printf("%s\n", json_string_value(json_object_get(info, "name")));
         print(json_object_get(info, "description"));
         json_object_foreach(json_object_get(parameters, "properties"), argument, schema) {
-                const char *type = json_string_value(json_object_get(schema, "type")), *about = json_string_value(json_object_get(schema, "description"));
+                const char *type = json_string_value(json_object_get(schema, "type")),
+                           *about = json_string_value(json_object_get(schema, "description"));
                 bool needed = false;
                 json_array_foreach(json_object_get(parameters, "required"), i, required) {
-                        needed = needed || (json_is_string(required) && strcmp(json_string_value(required), argument) == 0);
+                        needed = needed ||
+                                (json_is_string(required) && strcmp(json_string_value(required), argument) == 0);
                 }
-                printf("  --%s%s%s%s%s%s\n", argument, type ? " " : "", type ? type : "", needed ? " (required)" : "", about ? "  " : "", about ? about : "");
+                printf("  --%s%s%s%s%s%s\n", argument, type ? " " : "", type ? type : "", needed ? " (required)" : "",
+                        about ? "  " : "", about ? about : "");
         }
         json_decref(answer);
         return 0;
@@ -276,7 +283,8 @@ static int help(const char *name)
 
 static int call(const char *name, char **words)
 {
-        json_t *answer = ask(json_pack("{s:s, s:s, s:o}", "op", "call", "tool", name, "arguments", take_arguments(name, words)));
+        json_t *answer =
+                ask(json_pack("{s:s, s:s, s:o}", "op", "call", "tool", name, "arguments", take_arguments(name, words)));
         print(result_of(answer));
         json_decref(answer);
         return fflush(stdout) == 0 ? 0 : EXIT_FAILED;

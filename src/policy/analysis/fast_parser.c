@@ -12,7 +12,8 @@
 #define NO_TOKEN UINT16_MAX            /* a lexer's state: the end of a rule that may stand anywhere */
 #define SCANNER_KEPT 200               /* bytes of a scanner's state; some scanners leave out what is longer */
 #define SCANNERS_MAX (8 * MIB)
-#define WORK_PER_BYTE 16              /* characters that are looked at and steps; programs that people write need 2 to 4 */
+/* characters that are looked at and steps; programs that people write need 2 to 4 */
+#define WORK_PER_BYTE 16
 #define WORK_MIN (64 * KIB)
 
 /* ---- a parse ---- */
@@ -108,7 +109,8 @@ static inline uint32_t last_parse_node(const struct parser *q)
 
 static inline void add_kid(struct parse_nodes *parse_nodes, uint32_t kid)
 {
-        parse_nodes->kids = room(parse_nodes->kids, parse_nodes->kids_n, &parse_nodes->kids_size, sizeof *parse_nodes->kids);
+        parse_nodes->kids =
+                room(parse_nodes->kids, parse_nodes->kids_n, &parse_nodes->kids_size, sizeof *parse_nodes->kids);
         parse_nodes->kids[parse_nodes->kids_n++] = kid;
 }
 
@@ -123,7 +125,8 @@ static inline void push(struct parser *q, struct version *version, uint32_t pars
         const struct parse_node *from = &q->parse_nodes->list[parse_node];
         const uint32_t below = version->top, at = from->end;
         const int32_t precedence = q->places[below].precedence + from->precedence;
-        q->places[q->places_n] = (struct place){ .link = { below, parse_node, 0 }, .at = at, .precedence = precedence, .state = state };
+        q->places[q->places_n] =
+                (struct place){ .link = { below, parse_node, 0 }, .at = at, .precedence = precedence, .state = state };
         version->top = q->places_n++;
 }
 
@@ -131,13 +134,17 @@ static inline void push(struct parser *q, struct version *version, uint32_t pars
 
 static bool same_scanner(const struct parser *q, uint32_t a, uint32_t b)
 {
-        return a == b || (q->scanners[a].len == q->scanners[b].len &&
-                          memcmp(q->states.bytes + q->scanners[a].at, q->states.bytes + q->scanners[b].at, q->scanners[a].len) == 0);
+        return a == b ||
+                (q->scanners[a].len == q->scanners[b].len &&
+                        memcmp(q->states.bytes + q->scanners[a].at, q->states.bytes + q->scanners[b].at,
+                                q->scanners[a].len) == 0);
 }
 
 static void add_scanner(struct parser *q, const char *state, uint32_t len)
 {
-        q->scanners = q->scanners_n < q->scanners_size ? q->scanners : mem_resize(q->scanners, (q->scanners_size = 2 * q->scanners_size + 64) * sizeof *q->scanners);
+        q->scanners = q->scanners_n < q->scanners_size
+                ? q->scanners
+                : mem_resize(q->scanners, (q->scanners_size = 2 * q->scanners_size + 64) * sizeof *q->scanners);
         q->scanners[q->scanners_n].at = (uint32_t)q->states.len;
         q->scanners[q->scanners_n++].len = len;
         if (!buf_add(&q->states, state, len))
@@ -157,7 +164,8 @@ static bool scan(struct parser *q, const struct version *version, uint16_t state
         if (q->live != before)
                 language->external_scanner.deserialize(q->scanner, len ? bytes : NULL, len);
         lexer_begin(&q->lexer, top_of(q, version)->at);
-        bool found = language->external_scanner.scan(q->scanner, &q->lexer.data, language->external_scanner.states + (size_t)state * language->external_token_count);
+        bool found = language->external_scanner.scan(q->scanner, &q->lexer.data,
+                language->external_scanner.states + (size_t)state * language->external_token_count);
         lexer_finish(&q->lexer);
         uint32_t now_len = language->external_scanner.serialize(q->scanner, q->now);
         /* A few bytes, each just stored: memcmp(3) would load several at once, and wait for them. */
@@ -213,11 +221,17 @@ static bool lex(struct parser *q, const struct version *version, uint16_t state)
         TSLexMode mode = language->lex_modes[state];
         struct lexer *lexer = &q->lexer;
         struct token *token = &q->token;
-        *token = (struct token){ .from = top_of(q, version)->at, .scanner_before = version->scanner, .scanner = version->scanner, .state = state, .parse_node = NONE };
+        *token = (struct token){ .from = top_of(q, version)->at,
+                .scanner_before = version->scanner,
+                .scanner = version->scanner,
+                .state = state,
+                .parse_node = NONE };
         if (mode.lex_state == NO_TOKEN)
                 q->gave_up = true;
         /* What comes of a mistake matters only where another version may go on. */
-        if (q->gave_up || (!lex_in(q, version, mode, false, token) && (q->n == 1 || !lex_in(q, version, language->lex_modes[0], true, token))))
+        if (q->gave_up ||
+                (!lex_in(q, version, mode, false, token) &&
+                        (q->n == 1 || !lex_in(q, version, language->lex_modes[0], true, token))))
                 return false;
         token->start = lexer->start;
         token->end = lexer->end;
@@ -238,14 +252,16 @@ static bool lex(struct parser *q, const struct version *version, uint16_t state)
 static bool is_current(struct parser *q, const struct version *version, uint16_t state)
 {
         const struct token *token = &q->token;
-        if (!token->known || token->from != top_of(q, version)->at || !same_scanner(q, token->scanner_before, version->scanner))
+        if (!token->known || token->from != top_of(q, version)->at ||
+                !same_scanner(q, token->scanner_before, version->scanner))
                 return false;
         const TSLexMode *now = &q->language->lex_modes[state], *then = &q->language->lex_modes[token->state];
         const TSParseActionEntry *entry = actions_of(q->tables, state, token->symbol);
         if (now->lex_state == NO_TOKEN)
                 return false;
-        if (entry->entry.count && now->lex_state == then->lex_state && now->external_lex_state == then->external_lex_state &&
-            (token->symbol != q->language->keyword_capture_token || (!token->keyword && token->state == state)))
+        if (entry->entry.count && now->lex_state == then->lex_state &&
+                now->external_lex_state == then->external_lex_state &&
+                (token->symbol != q->language->keyword_capture_token || (!token->keyword && token->state == state)))
                 return true;
         if (token->start == token->end && token->symbol)
                 return false;
@@ -260,9 +276,10 @@ static bool is_like(const struct parser *q, const struct link *a, const struct l
         const struct parse_node *x = &q->parse_nodes->list[a->parse_node], *y = &q->parse_nodes->list[b->parse_node];
         if (a->parse_node == b->parse_node)
                 return true;
-        return x->symbol == y->symbol && x->n == y->n && x->extra == y->extra && x->end - x->start == y->end - y->start &&
-               x->start - q->places[a->below].at == y->start - q->places[b->below].at &&
-               (x->n || same_scanner(q, x->first, y->first));
+        return x->symbol == y->symbol && x->n == y->n && x->extra == y->extra &&
+                x->end - x->start == y->end - y->start &&
+                x->start - q->places[a->below].at == y->start - q->places[b->below].at &&
+                (x->n || same_scanner(q, x->first, y->first));
 }
 
 static bool same_place(const struct place *a, const struct place *b)
@@ -286,7 +303,8 @@ static void add_link(struct parser *q, uint32_t to, struct link link, unsigned d
 {
         struct place *place = &q->places[to];
         struct link *old = &place->link;
-        int32_t own = q->parse_nodes->list[link.parse_node].precedence, precedence = q->places[link.below].precedence + own;
+        int32_t own = q->parse_nodes->list[link.parse_node].precedence,
+                precedence = q->places[link.below].precedence + own;
         unsigned n = 1;
         if (link.below == to)
                 return;
@@ -346,9 +364,12 @@ static bool merge(struct parser *q, uint32_t i, uint32_t j)
 static void shift(struct parser *q, struct version *version, uint16_t state, uint16_t symbol, bool extra)
 {
         struct token *token = &q->token;
-        if (token->parse_node == NONE || q->parse_nodes->list[token->parse_node].symbol != symbol || q->parse_nodes->list[token->parse_node].extra != extra) {
+        if (token->parse_node == NONE || q->parse_nodes->list[token->parse_node].symbol != symbol ||
+                q->parse_nodes->list[token->parse_node].extra != extra) {
                 const uint32_t start = token->start, end = token->end, first = token->external ? token->scanner : 0;
-                *add_parse_node(q) = (struct parse_node){ .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra };
+                *add_parse_node(q) = (struct parse_node){
+                        .start = start, .end = end, .first = first, .symbol = symbol, .extra = extra
+                };
                 token->parse_node = last_parse_node(q);
         }
         push(q, version, token->parse_node, state);
@@ -356,11 +377,16 @@ static void shift(struct parser *q, struct version *version, uint16_t state, uin
 }
 
 /* What was passed on a way, without the extras that came last, as children of a new node. */
-static struct parse_node build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras, uint32_t at)
+static struct parse_node build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras,
+        uint32_t at)
 {
         struct parse_nodes *parse_nodes = q->parse_nodes;
         uint32_t n = way->n - extras;
-        struct parse_node parse_node = { .symbol = action->reduce.symbol, .production = action->reduce.production_id, .n = n, .start = at, .end = at };
+        struct parse_node parse_node = { .symbol = action->reduce.symbol,
+                .production = action->reduce.production_id,
+                .n = n,
+                .start = at,
+                .end = at };
         if (!n)
                 return parse_node;
         parse_node.start = parse_nodes->list[way->kids[way->n - 1]].start;
@@ -530,7 +556,8 @@ static bool reduce_plainly(struct parser *q, const TSParseAction *action)
         uint32_t n = action->reduce.child_count, at = version->top, end = q->places[at].at, start = end;
         int32_t precedence = action->reduce.dynamic_precedence;
         while (parse_nodes->kids_n + n >= parse_nodes->kids_size)
-                parse_nodes->kids = room(parse_nodes->kids, parse_nodes->kids_size, &parse_nodes->kids_size, sizeof *parse_nodes->kids);
+                parse_nodes->kids = room(parse_nodes->kids, parse_nodes->kids_size, &parse_nodes->kids_size,
+                        sizeof *parse_nodes->kids);
         uint32_t *kids = parse_nodes->kids + parse_nodes->kids_n;
         for (uint32_t i = n; i-- > 0;) {
                 const struct link *link = &q->places[at].link;
@@ -547,8 +574,13 @@ static bool reduce_plainly(struct parser *q, const TSParseAction *action)
         parse_nodes->kids_n += n == 1 ? 0 : n;
         version->top = at;
         q->places_n = at + 1 > q->kept ? at + 1 : q->kept;
-        *add_parse_node(q) = (struct parse_node){ .start = start, .end = end, .n = n, .first = first, .symbol = symbol, .production = production,
-                                      .precedence = precedence };
+        *add_parse_node(q) = (struct parse_node){ .start = start,
+                .end = end,
+                .n = n,
+                .first = first,
+                .symbol = symbol,
+                .production = production,
+                .precedence = precedence };
         push(q, version, last_parse_node(q), look_up(q->tables, q->places[at].state, symbol));
         return true;
 }
@@ -602,7 +634,8 @@ static bool act(struct parser *q, uint32_t at, const TSParseActionEntry *entry, 
         for (unsigned i = 1; i <= entry->entry.count; i++) {
                 const TSParseAction *action = &entry[i].action;
                 if (action->type == TSParseActionTypeShift && !action->shift.repetition) {
-                        shift(q, version, action->shift.extra ? top_of(q, version)->state : action->shift.state, symbol, action->shift.extra);
+                        shift(q, version, action->shift.extra ? top_of(q, version)->state : action->shift.state, symbol,
+                                action->shift.extra);
                         return true;
                 }
                 if (action->type == TSParseActionTypeReduce) {
@@ -650,7 +683,8 @@ static void advance(struct parser *q, uint32_t at)
                         continue;
                 /* A word that means nothing here may be a name. */
                 uint16_t word = q->language->keyword_capture_token;
-                if (!q->token.keyword || symbol == word || !actions_of(q->tables, top_of(q, version)->state, word)->entry.count) {
+                if (!q->token.keyword || symbol == word ||
+                        !actions_of(q->tables, top_of(q, version)->state, word)->entry.count) {
                         version->gone = true;
                         return;
                 }
@@ -704,8 +738,13 @@ static void run(struct parser *q)
 
 bool fast_parser_parse(const struct TSLanguage *language, const char *text, uint32_t len, struct parse_nodes *ret)
 {
-        struct parser q = { .tables = tables_of(language), .language = language, .parse_nodes = ret, .root = NONE, .live = NONE, .n = 1,
-                           .work_max = WORK_MIN + WORK_PER_BYTE * (uint64_t)len };
+        struct parser q = { .tables = tables_of(language),
+                .language = language,
+                .parse_nodes = ret,
+                .root = NONE,
+                .live = NONE,
+                .n = 1,
+                .work_max = WORK_MIN + WORK_PER_BYTE * (uint64_t)len };
         *ret = (struct parse_nodes){ 0 };
         if (!q.tables || (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
                 return false;

@@ -36,7 +36,8 @@ struct parse_nodes {
         uint32_t root;
 };
 
-static inline uint32_t parse_node_child(const struct parse_nodes *parse_nodes, const struct parse_node *parse_node, uint32_t i)
+static inline uint32_t parse_node_child(const struct parse_nodes *parse_nodes, const struct parse_node *parse_node,
+        uint32_t i)
 {
         return parse_node->n == 1 ? parse_node->first : parse_nodes->kids[parse_node->first + i];
 }

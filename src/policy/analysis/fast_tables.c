@@ -24,10 +24,12 @@ uint16_t *tables_unpack(const TSLanguage *language, uint16_t state)
 {
         uint16_t *line = mem_alloc(language->symbol_count * sizeof *line);
         if (state < language->large_state_count) {
-                memcpy(line, &language->parse_table[(size_t)state * language->symbol_count], language->symbol_count * sizeof *line);
+                memcpy(line, &language->parse_table[(size_t)state * language->symbol_count],
+                        language->symbol_count * sizeof *line);
                 return line;
         }
-        const uint16_t *data = &language->small_parse_table[language->small_parse_table_map[state - language->large_state_count]];
+        const uint16_t *data =
+                &language->small_parse_table[language->small_parse_table_map[state - language->large_state_count]];
         for (uint16_t groups = *data++; groups; groups--) {
                 uint16_t value = *data++;
                 for (uint16_t n = *data++; n; n--)

@@ -59,17 +59,21 @@ static const struct grammar_map *map_of(const struct grammar *grammar)
         const TSLanguage *language = grammar->language();
         uint32_t symbols = ts_language_symbol_count(language), fields = ts_language_field_count(language);
         maps[i] = (struct grammar_map){ grammar, mem_alloc(symbols * sizeof(uint16_t)), mem_alloc(fields + 1),
-                                        mem_alloc((size_t)language->production_id_count * language->max_alias_sequence_length) };
+                mem_alloc((size_t)language->production_id_count * language->max_alias_sequence_length) };
         for (uint32_t s = 0; s < symbols; s++) {
                 const char *name = ts_language_symbol_name(language, (TSSymbol)s);
                 if (ts_language_symbol_type(language, (TSSymbol)s) != TSSymbolTypeRegular)
                         continue;
-                maps[i].kinds[s] = grammar->skipped && strcmp(grammar->skipped, name) == 0 ? SKIPPED : (uint16_t)find_word(grammar->kinds, name);
+                maps[i].kinds[s] = grammar->skipped && strcmp(grammar->skipped, name) == 0
+                        ? SKIPPED
+                        : (uint16_t)find_word(grammar->kinds, name);
         }
         for (uint32_t f = 1; f <= fields; f++)
-                maps[i].fields[f] = (uint8_t)find_word(grammar->fields, ts_language_field_name_for_id(language, (TSFieldId)f));
+                maps[i].fields[f] =
+                        (uint8_t)find_word(grammar->fields, ts_language_field_name_for_id(language, (TSFieldId)f));
         for (uint32_t p = 1; p < language->production_id_count; p++)
-                note_places(language, p, maps[i].fields, &maps[i].places[(size_t)p * language->max_alias_sequence_length]);
+                note_places(language, p, maps[i].fields,
+                        &maps[i].places[(size_t)p * language->max_alias_sequence_length]);
         return &maps[i];
 }
 
@@ -132,8 +136,12 @@ static bool add_current(struct builder *b, TSTreeCursor *cursor, struct way *way
         struct node *node = add_node(b, parent, child ? &way->lasts[way->n - 1] : NULL);
         if (!node)
                 return false;
-        *node = (struct node){ .start = ts_node_start_byte(from), .end = ts_node_end_byte(from), .field = field, .token = !named,
-                               .kind = kind == SKIPPED ? 0 : kind, .parent = parent };
+        *node = (struct node){ .start = ts_node_start_byte(from),
+                .end = ts_node_end_byte(from),
+                .field = field,
+                .token = !named,
+                .kind = kind == SKIPPED ? 0 : kind,
+                .parent = parent };
         return true;
 }
 
@@ -200,11 +208,13 @@ static inline struct level *push_level(struct levels *levels)
  * The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at
  * once.
  */
-static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language, struct levels *levels)
+static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language,
+        struct levels *levels)
 {
         struct level *level = &levels->list[levels->n - 1];
         const struct parse_node *parent = &parse_nodes->list[level->parse_node], *parse_node;
-        uint32_t at = parse_node_child(parse_nodes, parent, level->child++), place = level->place, shown = level->shown, node = level->node;
+        uint32_t at = parse_node_child(parse_nodes, parent, level->child++), place = level->place, shown = level->shown,
+                 node = level->node;
         uint8_t field = level->field;
         TSSymbol alias;
         level->place += !parse_nodes->list[at].extra;
@@ -223,7 +233,8 @@ static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_no
                 if (parse_node->n == 1)
                         continue;
                 if (parse_node->n)
-                        *push_level(levels) = (struct level){ .parse_node = at, .node = node, .shown = shown, .field = field };
+                        *push_level(levels) =
+                                (struct level){ .parse_node = at, .node = node, .shown = shown, .field = field };
                 return true;
         }
         TSSymbol symbol = alias ? alias : parse_node->symbol;
@@ -235,7 +246,12 @@ static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_no
         struct node *new = add_node(b, node, &levels->list[shown].last);
         if (!new)
                 return false;
-        *new = (struct node){ .start = start, .end = end, .parent = node, .kind = kind == SKIPPED ? 0 : kind, .field = field, .token = !named };
+        *new = (struct node){ .start = start,
+                .end = end,
+                .parent = node,
+                .kind = kind == SKIPPED ? 0 : kind,
+                .field = field,
+                .token = !named };
         if (parse_node->n)
                 *push_level(levels) = (struct level){ .parse_node = at, .node = b->tree->n - 1, .shown = below };
         return true;
@@ -248,7 +264,9 @@ static bool copy_parse_nodes(struct builder *b, const struct parse_nodes *parse_
         struct node *top = add_node(b, 0, NULL);
         bool fits = top;
         if (top)
-                *top = (struct node){ .start = root->start, .end = root->end, .kind = b->kinds[language->public_symbol_map[root->symbol]] };
+                *top = (struct node){ .start = root->start,
+                        .end = root->end,
+                        .kind = b->kinds[language->public_symbol_map[root->symbol]] };
         *push_level(&levels) = (struct level){ .parse_node = parse_nodes->root };
         while (fits && levels.n) {
                 const struct level *level = &levels.list[levels.n - 1];
@@ -263,19 +281,26 @@ static bool copy_parse_nodes(struct builder *b, const struct parse_nodes *parse_
 
 /* ---- either ---- */
 
-static int copy(const struct grammar *grammar, const TSTree *from, const struct parse_nodes *parse_nodes, struct tree *tree, struct arena *arena,
-                struct csn_error *err)
+static int copy(const struct grammar *grammar, const TSTree *from, const struct parse_nodes *parse_nodes,
+        struct tree *tree, struct arena *arena, struct csn_error *err)
 {
         const struct grammar_map *map = map_of(grammar);
-        struct builder builder = { .tree = tree, .size = 256 + tree->len / 8, .kinds = map->kinds, .fields = map->fields, .places = map->places,
-                                   .error = (uint16_t)find_word(grammar->kinds, "ERROR"), .tokens = grammar->tokens };
+        struct builder builder = { .tree = tree,
+                .size = 256 + tree->len / 8,
+                .kinds = map->kinds,
+                .fields = map->fields,
+                .places = map->places,
+                .error = (uint16_t)find_word(grammar->kinds, "ERROR"),
+                .tokens = grammar->tokens };
         tree->nodes = mem_resize(NULL, builder.size * sizeof *tree->nodes);
         bool fits = from ? copy_tree(&builder, from) : copy_parse_nodes(&builder, parse_nodes, grammar->language());
         struct node *nodes = tree->nodes;
         tree->nodes = arena_alloc(arena, tree->n * sizeof *nodes);
         memcpy(tree->nodes, nodes, tree->n * sizeof *nodes);
         free(nodes);
-        return fits ? 0 : err_field(err, "/code", "the program is too complex to be checked: more than %d nodes", TREE_NODES_MAX);
+        return fits ? 0
+                    : err_field(err, "/code", "the program is too complex to be checked: more than %d nodes",
+                              TREE_NODES_MAX);
 }
 
 /* What must not be freed, and is not lost either. */
@@ -309,7 +334,8 @@ static uint64_t cpu_us(void)
         return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena,
+        struct tree *ret, struct csn_error *err)
 {
         struct tree tree = { .text = text, .len = len };
         TSParser *parser = ts_parser_new();
@@ -320,9 +346,10 @@ int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t le
         bool known = ts_parser_set_language(parser, grammar->language());
         for (int i = 0; known && !from && (i == 0 || (i < TREE_TIMES_MAX && cpu_us() < end)); i++)
                 from = ts_parser_parse_string(parser, NULL, text, (uint32_t)len);
-        int rc = from ? copy(grammar, from, NULL, &tree, arena, err)
-                      : err_field(err, "/code", "the program is too complex to be checked: its parser took more than %d s",
-                                TREE_TIME_US / 1000000);
+        int rc = from
+                ? copy(grammar, from, NULL, &tree, arena, err)
+                : err_field(err, "/code", "the program is too complex to be checked: its parser took more than %d s",
+                          TREE_TIME_US / 1000000);
         release(from, parser, (!from || tree.broken) && len >= UINT16_MAX);
         if (rc == 0)
                 *ret = tree;
@@ -333,16 +360,19 @@ bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len
 {
         struct tree tree = { .text = text, .len = len };
         struct parse_nodes parse_nodes;
-        bool good = fast_parser_parse(grammar->language(), text, (uint32_t)len, &parse_nodes) && copy(grammar, NULL, &parse_nodes, &tree, arena, NULL) == 0;
+        bool good = fast_parser_parse(grammar->language(), text, (uint32_t)len, &parse_nodes) &&
+                copy(grammar, NULL, &parse_nodes, &tree, arena, NULL) == 0;
         fast_parser_free(&parse_nodes);
         if (good)
                 *ret = tree;
         return good;
 }
 
-int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err)
+int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret,
+        struct csn_error *err)
 {
-        return tree_parse_fast(grammar, text, len, arena, ret) ? 0 : tree_parse_slowly(grammar, text, len, arena, ret, err);
+        return tree_parse_fast(grammar, text, len, arena, ret) ? 0
+                                                               : tree_parse_slowly(grammar, text, len, arena, ret, err);
 }
 
 uint32_t tree_field(const struct tree *tree, uint32_t parent, unsigned field)

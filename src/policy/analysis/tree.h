@@ -48,14 +48,17 @@ struct tree {
 #define TREE_NODES_MAX 4000000
 #define TREE_TIME_US 1000000
 #define TREE_TIMES_MAX 60 /* the wall-clock limit is TREE_TIME_US times this: time that other processes take */
-int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
+int tree_parse(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret,
+        struct csn_error *err);
 
 /*
  * The two parsers behind tree_parse(), for tests that compare them.  The fast parser reads correct programs alone and
  * returns false in all other cases (fast_parser.h); the slow parser is tree-sitter.  Errors: as tree_parse().
  */
-bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret);
-int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena, struct tree *ret, struct csn_error *err);
+bool tree_parse_fast(const struct grammar *grammar, const char *text, size_t len, struct arena *arena,
+        struct tree *ret);
+int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t len, struct arena *arena,
+        struct tree *ret, struct csn_error *err);
 
 /*
  * Whether this process should exit.  In tree-sitter 0.20 a node has at most 65,535 children; an ERROR node may get

@@ -50,7 +50,8 @@ struct awk {
 
 static bool is_word(const struct token *token, const char *text)
 {
-        return token->len == strlen(text) && memcmp(token->text, text, token->len) == 0 && (token->kind == AWK_SIGN || token->kind == AWK_NAME);
+        return token->len == strlen(text) && memcmp(token->text, text, token->len) == 0 &&
+                (token->kind == AWK_SIGN || token->kind == AWK_NAME);
 }
 
 static bool is_one_of(const struct token *token, const char *const *words)
@@ -60,14 +61,15 @@ static bool is_one_of(const struct token *token, const char *const *words)
         return *words;
 }
 
-static const char *const keywords[] = { "print", "printf", "return", "in",    "if",     "else", "while",    "do",     "for",
-                                        "delete", "exit",  "case",   "BEGIN", "END", "switch", "next", "function", "func", NULL };
+static const char *const keywords[] = { "print", "printf", "return", "in", "if", "else", "while", "do", "for", "delete",
+        "exit", "case", "BEGIN", "END", "switch", "next", "function", "func", NULL };
 
 /* Whether a / behind it divides. */
 static bool is_operand(const struct token *token)
 {
         if (token->kind == AWK_SIGN)
-                return is_word(token, ")") || is_word(token, "]") || is_word(token, "++") || is_word(token, "--") || is_word(token, "$");
+                return is_word(token, ")") || is_word(token, "]") || is_word(token, "++") || is_word(token, "--") ||
+                        is_word(token, "$");
         return token->kind != AWK_END && !is_one_of(token, keywords);
 }
 
@@ -107,7 +109,8 @@ static size_t regex_end(const char *text, size_t len, size_t at)
 
 static size_t sign_length(const char *text, size_t len)
 {
-        static const char *const signs[] = { "||", "&&", "|&", ">>", "++", "--", "==", "<=", ">=", "!=", "!~", "+=", "-=", "*=", "/=", "%=", "^=" };
+        static const char *const signs[] = { "||", "&&", "|&", ">>", "++", "--", "==", "<=", ">=", "!=", "!~",
+                "+=", "-=", "*=", "/=", "%=", "^=" };
         for (size_t i = 0; i < ARRAY_LEN(signs); i++)
                 if (len > 1 && memcmp(text, signs[i], 2) == 0)
                         return 2;
@@ -216,7 +219,8 @@ static void join(struct awk *awk, struct folded *left, const struct folded *righ
                         char *text = arena_alloc(awk->sh->arena, a->len + b->len + 1);
                         for (size_t c = 0; c < a->len + b->len; c++)
                                 text[c] = c < a->len ? a->text[c] : b->text[c - a->len];
-                        add_text(&all, (struct field){ .text = text, .len = a->len + b->len, .hole = a->hole || b->hole });
+                        add_text(&all,
+                                (struct field){ .text = text, .len = a->len + b->len, .hole = a->hole || b->hole });
                 }
         *left = all;
 }
@@ -372,7 +376,10 @@ static void learn(struct awk *awk, size_t at)
 
 /* ---- what it does ---- */
 
-/* Code for the shell.  What is joined to a name that is known is its argument, and an argument may be data; that of a shell is none. */
+/*
+ * Code for the shell.  What is joined to a name that is known is its argument, and an argument may be data; that of a
+ * shell is none.
+ */
 static void runs(struct awk *awk, const struct folded *codes, bool strict, enum fed fed)
 {
         struct shell *sh = awk->sh;
@@ -403,7 +410,8 @@ static void opens(struct awk *awk, size_t at, void (*how)(struct shell *, const 
         fold(awk, at, 0, &files);
         for (size_t i = 0; i < files.n; i++) {
                 if (field_begins(&files.texts[i], "/inet"))
-                        bash_report(awk->sh, FACT_OPEN, files.texts[i].text, files.texts[i].len, awk->run->start, awk->run->end);
+                        bash_report(awk->sh, FACT_OPEN, files.texts[i].text, files.texts[i].len, awk->run->start,
+                                awk->run->end);
                 how(awk->sh, &files.texts[i], awk->run->start, awk->run->end);
         }
 }
@@ -447,11 +455,13 @@ static void step(struct awk *awk, const struct place *place, size_t at)
 
 static void place_step(struct place *place, const struct token *token, size_t at)
 {
-        static const char *const begin[] = { ";", "{", "}", "\n", ",", "&&", "||", "!", "=", "?", ":", "~", "!~", ">", "<", "==", NULL };
+        static const char *const begin[] = { ";", "{", "}", "\n", ",", "&&", "||", "!", "=", "?", ":", "~", "!~", ">",
+                "<", "==", NULL };
         static const char *const heads[] = { "if", "while", "for", "switch", NULL };
         if (is_word(token, "(") || is_word(token, "[")) {
                 if (place->depth < GROUPS_MAX)
-                        place->outer[place->depth] = at && is_one_of(token - 1, heads) ? token->close + 1 : place->start;
+                        place->outer[place->depth] =
+                                at && is_one_of(token - 1, heads) ? token->close + 1 : place->start;
                 place->depth++;
                 place->start = at + 1;
         } else if (is_word(token, ")") || is_word(token, "]")) {
@@ -489,7 +499,8 @@ static void given(struct awk *awk, const struct field *word)
                 len++;
         if (!len || len == word->len || word->text[len] != '=')
                 return;
-        const struct token name = { AWK_NAME, word->text, len, 0 }, text = { AWK_TEXT, word->text + len + 1, word->len - len - 1, 0 };
+        const struct token name = { AWK_NAME, word->text, len, 0 },
+                           text = { AWK_TEXT, word->text + len + 1, word->len - len - 1, 0 };
         const struct folded value = { { plain(awk, &text) }, 1 };
         assign(awk, &name, &value);
 }
@@ -498,7 +509,9 @@ static void given(struct awk *awk, const struct field *word)
 static void program_file(struct awk *awk, const struct field *file)
 {
         struct shell *sh = awk->sh;
-        const struct field text = { .text = sh->fed_text, .len = sh->fed_len, .hole = sh->fed_text && memchr(sh->fed_text, 0, sh->fed_len) };
+        const struct field text = {
+                .text = sh->fed_text, .len = sh->fed_len, .hole = sh->fed_text && memchr(sh->fed_text, 0, sh->fed_len)
+        };
         const char *how = sh->fed == FED_DOCUMENT ? "document" : sh->fed == FED_PROCESS ? "substitution" : "pipe";
         if (field_is(file, "-") || field_is(file, "/dev/stdin")) {
                 if (sh->fed != FED_NOT && text.text)

@@ -26,7 +26,9 @@ static void fork_bombs(struct shell *sh)
 
 static int analyse(const char *text, size_t len, struct facts *facts, struct csn_error *err)
 {
-        struct bash_reader reader = { .text = text, .len = len, .arena = facts->arena, .extglob = memmem(text, len, "extglob", 7) != NULL };
+        struct bash_reader reader = {
+                .text = text, .len = len, .arena = facts->arena, .extglob = memmem(text, len, "extglob", 7) != NULL
+        };
         struct shell sh = { .arena = facts->arena, .facts = facts };
         if (facts->broken)
                 return 0;
@@ -48,7 +50,10 @@ static int analyse(const char *text, size_t len, struct facts *facts, struct csn
                 bash_walk(&sh, list);
         }
         fork_bombs(&sh);
-        return sh.too_complex ? err_field(err, "/code", "the program is too complex to be checked: more than %d commands and values", STEPS_MAX) : 0;
+        return sh.too_complex
+                ? err_field(err, "/code", "the program is too complex to be checked: more than %d commands and values",
+                          STEPS_MAX)
+                : 0;
 }
 
 static const char *prepare(const char *text, size_t len, struct facts *facts, size_t *ret_len)

@@ -85,8 +85,20 @@ struct redirect {
 };
 
 enum node_kind {
-        NODE_LIST, NODE_AND_OR, NODE_PIPELINE, NODE_SIMPLE, NODE_GROUP, NODE_SUBSHELL, NODE_BRANCHES, NODE_LOOP, NODE_FOR,
-        NODE_CASE, NODE_ARITHMETIC, NODE_TEST, NODE_FUNCTION, NODE_COPROC,
+        NODE_LIST,
+        NODE_AND_OR,
+        NODE_PIPELINE,
+        NODE_SIMPLE,
+        NODE_GROUP,
+        NODE_SUBSHELL,
+        NODE_BRANCHES,
+        NODE_LOOP,
+        NODE_FOR,
+        NODE_CASE,
+        NODE_ARITHMETIC,
+        NODE_TEST,
+        NODE_FUNCTION,
+        NODE_COPROC,
 };
 
 /* A command; child is the first command inside, next the next in the same list. */
@@ -275,7 +287,8 @@ struct variable *bash_variable(struct shell *sh, const char *name, size_t len, b
 const struct values *bash_values(const struct shell *sh, const struct variable *variable);
 void bash_set(struct shell *sh, struct variable *variable, struct field value, bool append);
 void bash_unset(struct shell *sh, struct variable *variable);
-void bash_set_item(struct shell *sh, struct variable *variable, const char *key, size_t key_len, struct field value, bool clear);
+void bash_set_item(struct shell *sh, struct variable *variable, const char *key, size_t key_len, struct field value,
+        bool clear);
 /* Expand words to fields; expand one word to one text, as on the right of "=".  Memory: the arena. */
 void bash_expand(struct shell *sh, const struct word *word, struct fields *ret);
 struct field bash_text(struct shell *sh, const struct word *word);

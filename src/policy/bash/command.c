@@ -1,4 +1,6 @@
-/* What a command is, once its words are known: a function, a builtin that changes the shell, or one that runs another. */
+/*
+ * What a command is, once its words are known: a function, a builtin that changes the shell, or one that runs another.
+ */
 #include "policy/bash/bash.h"
 
 #define WRAPPED_MAX 30         /* env env env … */
@@ -45,7 +47,9 @@ static size_t skip_options(const struct fields *words, size_t at, const char *wi
                         at += found && (found[word->len] == ' ' || !found[word->len]);
                         continue;
                 }
-                /* In a row of letters the value of the first that wants one is the rest of the word, or the next word. */
+                /*
+                 * In a row of letters the value of the first that wants one is the rest of the word, or the next word.
+                 */
                 for (size_t i = 1; i < word->len; i++)
                         if (word->text[i] && strchr(with, word->text[i])) {
                                 at += i + 1 == word->len;
@@ -87,7 +91,8 @@ static void fed_say(struct shell *sh, const struct run *run)
 
 static bool is_input(const struct field *file)
 {
-        return field_is(file, "/dev/stdin") || field_is(file, "-") || field_is(file, "/proc/self/fd/0") || field_is(file, "/dev/fd/0");
+        return field_is(file, "/dev/stdin") || field_is(file, "-") || field_is(file, "/proc/self/fd/0") ||
+                field_is(file, "/dev/fd/0");
 }
 
 /* A file that a shell reads: nothing is known of an ordinary one. */
@@ -143,24 +148,49 @@ struct wrapper {
 };
 
 static const struct wrapper wrappers[] = {
-        { "command", "", "", 0, true },      { "builtin", "", "", 0, true },     { "exec", "a", "", 0, true },
-        { "env", "uCS", "--unset --chdir --split-string", 0, true },            { "nohup", "", "", 0, true },
-        { "timeout", "sk", "--signal --kill-after", 1, true },                  { "nice", "n", "--adjustment", 0, true },
-        { "setsid", "", "", 0, true },       { "stdbuf", "ioe", "--input --output --error", 0, true },
-        { "time", "fo", "--format --output", 0, true },                         { "ionice", "cnpPu", "--class --classdata", 0, true },
-        { "chrt", "TPD", "", 1, true },      { "taskset", "", "", 1, true },     { "busybox", "", "", 0, true },
-        { "toybox", "", "", 0, true },       { "strace", "eopsuabEIOPSX", "", 0, true },
-        { "ltrace", "eopsuaADFlnx", "", 0, true },                              { "watch", "nq", "--interval", 0, true },
-        { "setarch", "", "", 1, true },      { "linux32", "", "", 0, true },     { "linux64", "", "", 0, true },
-        { "prlimit", "", "", 0, true },      { "choom", "n", "", 0, true },      { "chronic", "", "", 0, true },
-        { "unbuffer", "", "", 0, true },     { "fakeroot", "", "", 0, true },    { "faketime", "", "", 1, true },
-        { "flock", "wE", "--timeout", 1, true },                                { "catchsegv", "", "", 0, true },
-        { "xvfb-run", "nsef", "", 0, true }, { "numactl", "", "", 0, true },     { "coproc", "", "", 0, false },
-        { "torsocks", "", "", 0, true },     { "proxychains", "", "", 0, true }, { "rlwrap", "", "", 0, true },
-        { "parallel", "jNnIaSL", "--jobs", 0, false },                          { "sem", "j", "", 0, true },
-        { "start-stop-daemon", "pnuxagcdNPIkr", "", 0, true },                  { "systemd-run", "pu", "", 0, true },
-        { "xargs", "IdaEnLPs", "--max-args --max-procs --delimiter --arg-file --max-lines --max-chars --process-slot-var", 0, true },
-        { "dbus-run-session", "", "", 0, true },                                { "cgexec", "g", "", 0, true },
+        { "command", "", "", 0, true },
+        { "builtin", "", "", 0, true },
+        { "exec", "a", "", 0, true },
+        { "env", "uCS", "--unset --chdir --split-string", 0, true },
+        { "nohup", "", "", 0, true },
+        { "timeout", "sk", "--signal --kill-after", 1, true },
+        { "nice", "n", "--adjustment", 0, true },
+        { "setsid", "", "", 0, true },
+        { "stdbuf", "ioe", "--input --output --error", 0, true },
+        { "time", "fo", "--format --output", 0, true },
+        { "ionice", "cnpPu", "--class --classdata", 0, true },
+        { "chrt", "TPD", "", 1, true },
+        { "taskset", "", "", 1, true },
+        { "busybox", "", "", 0, true },
+        { "toybox", "", "", 0, true },
+        { "strace", "eopsuabEIOPSX", "", 0, true },
+        { "ltrace", "eopsuaADFlnx", "", 0, true },
+        { "watch", "nq", "--interval", 0, true },
+        { "setarch", "", "", 1, true },
+        { "linux32", "", "", 0, true },
+        { "linux64", "", "", 0, true },
+        { "prlimit", "", "", 0, true },
+        { "choom", "n", "", 0, true },
+        { "chronic", "", "", 0, true },
+        { "unbuffer", "", "", 0, true },
+        { "fakeroot", "", "", 0, true },
+        { "faketime", "", "", 1, true },
+        { "flock", "wE", "--timeout", 1, true },
+        { "catchsegv", "", "", 0, true },
+        { "xvfb-run", "nsef", "", 0, true },
+        { "numactl", "", "", 0, true },
+        { "coproc", "", "", 0, false },
+        { "torsocks", "", "", 0, true },
+        { "proxychains", "", "", 0, true },
+        { "rlwrap", "", "", 0, true },
+        { "parallel", "jNnIaSL", "--jobs", 0, false },
+        { "sem", "j", "", 0, true },
+        { "start-stop-daemon", "pnuxagcdNPIkr", "", 0, true },
+        { "systemd-run", "pu", "", 0, true },
+        { "xargs", "IdaEnLPs",
+                "--max-args --max-procs --delimiter --arg-file --max-lines --max-chars --process-slot-var", 0, true },
+        { "dbus-run-session", "", "", 0, true },
+        { "cgexec", "g", "", 0, true },
 };
 
 static const struct wrapper *wrapper_of(const char *name)
@@ -181,7 +211,8 @@ static bool is_assignment(const struct field *word)
 
 static void say_assignment(struct shell *sh, const struct run *run, const struct field *word)
 {
-        bash_report(sh, FACT_ASSIGN, word->text, (size_t)((const char *)memchr(word->text, '=', word->len) - word->text), run->start, run->end);
+        bash_report(sh, FACT_ASSIGN, word->text,
+                (size_t)((const char *)memchr(word->text, '=', word->len) - word->text), run->start, run->end);
 }
 
 /* Input that becomes a word is no constant of the program, even where it is known. */
@@ -209,19 +240,24 @@ static void xargs(struct shell *sh, const struct run *run, size_t at)
         inner.words = (struct fields){ 0 };
         inner.no_function = true;
         inner.depth++;
-        struct field code = { .text = sh->fed_text, .len = sh->fed_len }, hole = { .text = "", .len = 1, .hole = true, .many = true };
+        struct field code = { .text = sh->fed_text, .len = sh->fed_len },
+                     hole = { .text = "", .len = 1, .hole = true, .many = true };
         const struct field *given = sh->fed == FED_PIPE && sh->fed_text ? &code : &hole;
         for (size_t i = at; i < run->words.n; i++) {
                 struct field word = run->words.list[i];
                 const char *found = replace_len ? memmem(word.text, word.len, replace, replace_len) : NULL;
                 if (found) {
-                        size_t before = (size_t)(found - word.text), len = before + given->len + word.len - before - replace_len;
+                        size_t before = (size_t)(found - word.text),
+                               len = before + given->len + word.len - before - replace_len;
                         char *text = arena_alloc(sh->arena, len + 1);
                         memcpy(text, word.text, before);
                         memcpy(text + before, given->text, given->len);
                         memcpy(text + before + given->len, found + replace_len, word.len - before - replace_len);
-                        word = (struct field){ .text = text, .len = len, .hole = memchr(text, 0, len) != NULL, .quoted_hole = true,
-                                                .substituted = word.len == replace_len };
+                        word = (struct field){ .text = text,
+                                .len = len,
+                                .hole = memchr(text, 0, len) != NULL,
+                                .quoted_hole = true,
+                                .substituted = word.len == replace_len };
                 }
                 bash_field_add(sh, &inner.words, word);
         }
@@ -245,19 +281,25 @@ static void find(struct shell *sh, const struct run *run)
 {
         const struct fields *words = &run->words;
         size_t from = 1;
-        while (from < words->n && (field_is(&words->list[from], "-H") || field_is(&words->list[from], "-L") || field_is(&words->list[from], "-P")))
+        while (from < words->n &&
+                (field_is(&words->list[from], "-H") || field_is(&words->list[from], "-L") ||
+                        field_is(&words->list[from], "-P")))
                 from++;
         for (size_t i = from; i < words->n; i++) {
                 const struct field *word = &words->list[i];
-                if (!field_is(word, "-exec") && !field_is(word, "-execdir") && !field_is(word, "-ok") && !field_is(word, "-okdir"))
+                if (!field_is(word, "-exec") && !field_is(word, "-execdir") && !field_is(word, "-ok") &&
+                        !field_is(word, "-okdir"))
                         continue;
-                struct run inner = { .start = run->start, .end = run->end, .no_function = true, .depth = run->depth + 1 };
+                struct run inner = {
+                        .start = run->start, .end = run->end, .no_function = true, .depth = run->depth + 1
+                };
                 for (i++; i < words->n && !field_is(&words->list[i], ";") &&
                           !(field_is(&words->list[i], "+") && field_is(&words->list[i - 1], "{}")); i++) {
                         struct field one = words->list[i];
                         if (field_is(&one, "{}"))
-                                one = from < words->n && words->list[from].text[0] == '/' ? words->list[from]
-                                                                                         : (struct field){ .text = "", .len = 1, .hole = true, .many = true };
+                                one = from < words->n && words->list[from].text[0] == '/'
+                                        ? words->list[from]
+                                        : (struct field){ .text = "", .len = 1, .hole = true, .many = true };
                         bash_field_add(sh, &inner.words, one);
                 }
                 if (inner.words.n && inner.depth < WRAPPED_MAX)
@@ -292,7 +334,8 @@ static void script(struct shell *sh, const struct run *run)
                         struct field code = bash_field(sh, word->text + 10, word->len - 10);
                         inner.words = (struct fields){ &code, 1, 1 };
                         run_code(sh, &inner, 0, true);
-                } else if (i + 1 < run->words.n && (field_is(word, "--command") || (row && word->text[word->len - 1] == 'c'))) {
+                } else if (i + 1 < run->words.n &&
+                        (field_is(word, "--command") || (row && word->text[word->len - 1] == 'c'))) {
                         run_code(sh, run, i + 1, true);
                 }
         }
@@ -305,7 +348,8 @@ static void wrapped(struct shell *sh, const struct run *run, const struct wrappe
         size_t at = skip_options(words, 1, wrapper->with, wrapper->longs);
         if (strcmp(name, "command") == 0 && at > 1)
                 for (size_t i = 1; i < at; i++)
-                        if (words->list[i].text[0] == '-' && (strchr(words->list[i].text, 'v') || strchr(words->list[i].text, 'V')))
+                        if (words->list[i].text[0] == '-' &&
+                                (strchr(words->list[i].text, 'v') || strchr(words->list[i].text, 'V')))
                                 return;
         if (strcmp(name, "env") == 0)
                 env_split(sh, run);
@@ -315,7 +359,9 @@ static void wrapped(struct shell *sh, const struct run *run, const struct wrappe
                                 run_code(sh, run, i + 1, true);
                                 return;
                         }
-        for (; (strcmp(name, "env") == 0 || strcmp(name, "fakeroot") == 0) && at < words->n && is_assignment(&words->list[at]); at++)
+        for (; (strcmp(name, "env") == 0 || strcmp(name, "fakeroot") == 0) && at < words->n &&
+                is_assignment(&words->list[at]);
+                at++)
                 say_assignment(sh, run, &words->list[at]);
         at = at + wrapper->operands < words->n ? at + wrapper->operands : words->n;
         if (strcmp(name, "xargs") == 0) {
@@ -372,7 +418,8 @@ static void declared(struct shell *sh, const struct run *run, const char *name)
 /* The n-th piece of the line that is read, or what is left of it. */
 static struct field piece(struct shell *sh, size_t n, bool rest)
 {
-        const char *text = sh->fed_text, *end = text + sh->fed_len, *between = sh->separators ? sh->separators : " \t\n";
+        const char *text = sh->fed_text, *end = text + sh->fed_len,
+                   *between = sh->separators ? sh->separators : " \t\n";
         size_t len = 0;
         for (; n; n--) {
                 while (text < end && *text != '\n' && !(*text && strchr(between, *text)))
@@ -402,7 +449,8 @@ static void read_into(struct shell *sh, const struct run *run, size_t from)
 {
         const struct fields *words = &run->words;
         for (size_t i = 1; i < from; i++)
-                if (words->list[i].text[0] == '-' && words->list[i].text[words->list[i].len - 1] == 'a' && i + 1 < words->n)
+                if (words->list[i].text[0] == '-' && words->list[i].text[words->list[i].len - 1] == 'a' &&
+                        i + 1 < words->n)
                         read_array(sh, run, &words->list[i + 1]);
         for (size_t i = from; i < words->n; i++) {
                 const struct field *word = &words->list[i];
@@ -427,7 +475,9 @@ static void printf_into(struct shell *sh, const struct run *run)
         struct word list[16] = { { .parts = &parts[0] } };
         size_t n = 1;
         for (size_t i = 3; i < words->n && n < ARRAY_LEN(parts); i++, n++) {
-                parts[n] = (struct part){ .kind = PART_TEXT, .quoted = true, .text = words->list[i].text, .len = words->list[i].len };
+                parts[n] = (struct part){
+                        .kind = PART_TEXT, .quoted = true, .text = words->list[i].text, .len = words->list[i].len
+                };
                 list[n] = (struct word){ .parts = &parts[n] };
                 list[n - 1].next = &list[n];
         }
@@ -454,7 +504,8 @@ static void add_call(struct shell *sh, struct frame *frame, const struct fields 
         }
         if (frame->n == VALUES_MAX) {
                 frame->calls[0] = (struct fields){ 0 };
-                bash_field_add(sh, &frame->calls[0], (struct field){ .text = "", .len = 1, .hole = true, .many = true });
+                bash_field_add(sh, &frame->calls[0],
+                        (struct field){ .text = "", .len = 1, .hole = true, .many = true });
         } else {
                 frame->calls[frame->n++] = call;
         }
@@ -474,7 +525,8 @@ static void set_args(struct shell *sh, const struct run *run)
                         sh->frame->n = 0;
                 /* It may keep those that the program was started with. */
                 else if (sh->frame == &sh->top && !sh->top.n)
-                        bash_field_add(sh, &sh->top.calls[sh->top.n++], (struct field){ .text = "", .len = 1, .hole = true, .many = true });
+                        bash_field_add(sh, &sh->top.calls[sh->top.n++],
+                                (struct field){ .text = "", .len = 1, .hole = true, .many = true });
                 sh->frame->shift = 0;
                 add_call(sh, sh->frame, words, at + dashes);
                 return;
@@ -501,7 +553,9 @@ static void change_folder(struct shell *sh, const struct run *run)
         else if (to->hole || to->glob || !to->len || (to->text[0] != '/' && !sh->cwd))
                 sh->cwd = NULL;
         else
-                sh->cwd = to->text[0] == '/' ? to->text : strlen(sh->cwd) < 4096 ? arena_text(sh->arena, "%s/%s", sh->cwd, to->text) : NULL;
+                sh->cwd = to->text[0] == '/'     ? to->text
+                        : strlen(sh->cwd) < 4096 ? arena_text(sh->arena, "%s/%s", sh->cwd, to->text)
+                                                 : NULL;
 }
 
 static void alias(struct shell *sh, const struct run *run)
@@ -570,7 +624,8 @@ static void get_options(struct shell *sh, const struct run *run)
         if (!name || name->hole || !name->len)
                 return;
         bash_report(sh, FACT_ASSIGN, name->text, name->len, run->start, run->end);
-        bash_set(sh, bash_variable(sh, name->text, name->len, false), (struct field){ .text = "", .len = 1, .hole = true }, false);
+        bash_set(sh, bash_variable(sh, name->text, name->len, false),
+                (struct field){ .text = "", .len = 1, .hole = true }, false);
 }
 
 static void let(struct shell *sh, const struct run *run)
@@ -612,10 +667,25 @@ static void source(struct shell *sh, const struct run *run)
 
 static bool builtin(struct shell *sh, const struct run *run, const char *name)
 {
-        static const struct { const char *name; void (*run)(struct shell *, const struct run *); } builtins[] = {
-                { "eval", eval }, { ".", source }, { "source", source }, { "trap", trap }, { "alias", alias }, { "hash", hash }, { "cd", change_folder },
-                { "pushd", change_folder }, { "set", set_args }, { "shift", shift }, { "mapfile", map_file }, { "readarray", map_file },
-                { "printf", printf_into }, { "find", find },       { "getopts", get_options }, { "let", let },        { "unset", unset },
+        static const struct { const char *name; void (*run)(struct shell *, const struct run *);
+        } builtins[] = {
+                { "eval", eval },
+                { ".", source },
+                { "source", source },
+                { "trap", trap },
+                { "alias", alias },
+                { "hash", hash },
+                { "cd", change_folder },
+                { "pushd", change_folder },
+                { "set", set_args },
+                { "shift", shift },
+                { "mapfile", map_file },
+                { "readarray", map_file },
+                { "printf", printf_into },
+                { "find", find },
+                { "getopts", get_options },
+                { "let", let },
+                { "unset", unset },
                 { "script", script },
         };
         static const char *const declarations[] = { "declare", "typeset", "local", "export", "readonly" };
@@ -636,7 +706,8 @@ static bool builtin(struct shell *sh, const struct run *run, const char *name)
 
 static bool is_shell(const char *name)
 {
-        static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "hush", "rbash", "lksh", "yash", "fish", "csh", "tcsh" };
+        static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "hush",
+                "rbash", "lksh", "yash", "fish", "csh", "tcsh" };
         for (size_t i = 0; i < ARRAY_LEN(shells); i++)
                 if (strcmp(shells[i], name) == 0)
                         return true;
@@ -648,7 +719,8 @@ static bool is_shell(const char *name)
 /* What is fed to a function is what its commands read. */
 static void feed(struct shell *sh, struct function *f)
 {
-        const bool same = f->fed_text && sh->fed_text && f->fed_len == sh->fed_len && memcmp(f->fed_text, sh->fed_text, f->fed_len) == 0;
+        const bool same = f->fed_text && sh->fed_text && f->fed_len == sh->fed_len &&
+                memcmp(f->fed_text, sh->fed_text, f->fed_len) == 0;
         if (sh->fed == FED_NOT || (f->fed != FED_NOT && (same || !f->fed_text)))
                 return;
         sh->learned = true;
@@ -678,7 +750,8 @@ static struct function *shadow(const struct shell *sh, const char *name, size_t 
         for (; f; f = f->next) {
                 if (f->len != len || memcmp(f->name, name, len) != 0 || (f->process != sh->process && !f->exported))
                         continue;
-                if (sh->function ? sh->function == f || f->end <= here || f->end <= sh->function->called : f->end <= here)
+                if (sh->function ? sh->function == f || f->end <= here || f->end <= sh->function->called
+                                 : f->end <= here)
                         return f;
         }
         return NULL;
@@ -719,7 +792,8 @@ void bash_run(struct shell *sh, const struct run *run)
                 wrapped(sh, run, wrapper);
         else if (is_shell(name))
                 shell(sh, run);
-        else if (!builtin(sh, run, name) && !bash_embedded_interpreter(sh, run, name) && strncmp(name, "ld-", 3) == 0 && strstr(name, ".so"))
+        else if (!builtin(sh, run, name) && !bash_embedded_interpreter(sh, run, name) && strncmp(name, "ld-", 3) == 0 &&
+                strstr(name, ".so"))
                 run_rest(sh, run, skip_options(&run->words, 1, "", "--library-path --preload --argv0"));
         bash_effects(sh, run, name);
 }

@@ -6,7 +6,8 @@
 /* ---- paths ---- */
 
 /* Folders that a pattern such as /e?c can mean. */
-static const char *const tops[] = { "bin", "boot", "dev", "etc", "home", "lib", "lib64", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr", "var" };
+static const char *const tops[] = { "bin", "boot", "dev", "etc", "home", "lib", "lib64", "opt", "proc", "root", "run",
+        "sbin", "srv", "sys", "usr", "var" };
 
 /* An absolute path without //, /./ and /../; NULL if it is not known from its beginning. */
 static char *path_of(struct shell *sh, const struct field *field, size_t *ret_len)
@@ -55,7 +56,8 @@ static char *path_of(struct shell *sh, const struct field *field, size_t *ret_le
 }
 
 /* Says a path, and with a pattern in its first part each folder that it can mean. */
-static void say_path(struct shell *sh, enum fact_kind kind, const struct field *field, const char *path, size_t len, uint32_t start, uint32_t end)
+static void say_path(struct shell *sh, enum fact_kind kind, const struct field *field, const char *path, size_t len,
+        uint32_t start, uint32_t end)
 {
         const char *slash = len > 1 ? memchr(path + 1, '/', len - 1) : NULL;
         size_t first = slash ? (size_t)(slash - path) : len;
@@ -95,7 +97,8 @@ void bash_reads(struct shell *sh, const struct field *file, uint32_t start, uint
         bash_report(sh, FACT_READ, path, len, start, end);
         for (size_t i = 0; file->glob && !memchr(path, 0, len) && i < ARRAY_LEN(secrets); i++)
                 if (fnmatch(path, secrets[i], FNM_PATHNAME) == 0)
-                        bash_report(sh, FACT_READ, i == 3 ? "/proc/PID/environ" : secrets[i], strlen(secrets[i]) - (i == 3), start, end);
+                        bash_report(sh, FACT_READ, i == 3 ? "/proc/PID/environ" : secrets[i],
+                                strlen(secrets[i]) - (i == 3), start, end);
 }
 
 /* ---- rm -r ---- */
@@ -110,8 +113,9 @@ static void removes(struct shell *sh, const struct run *run, const struct field 
         else if (!(path = path_of(sh, &one, &len)))
                 return;
         /* All that is in a folder is the folder. */
-        while (one.glob && len > 1 && (memcmp(path + len - 2, "/*", 2) == 0 || (len > 2 && memcmp(path + len - 3, "/.*", 3) == 0) ||
-                                       (len > 4 && memcmp(path + len - 5, "/{*}", 4) == 0)))
+        while (one.glob && len > 1 &&
+                (memcmp(path + len - 2, "/*", 2) == 0 || (len > 2 && memcmp(path + len - 3, "/.*", 3) == 0) ||
+                        (len > 4 && memcmp(path + len - 5, "/{*}", 4) == 0)))
                 len = len - (path[len - 2] == '/' ? 2 : 3), len = len ? len : 1;
         if (len == 10 && memcmp(path, "/home/user", 10) == 0)
                 path = "~", len = 1;
@@ -132,7 +136,10 @@ static void rm(struct shell *sh, const struct run *run)
                 if (options && field_is(word, "--"))
                         options = false;
                 else if (options && is_option(word))
-                        recursive = recursive || (word->text[1] == '-' ? field_begins(word, "--r") : memchr(word->text, 'r', word->len) || memchr(word->text, 'R', word->len));
+                        recursive = recursive ||
+                                (word->text[1] == '-' ? field_begins(word, "--r")
+                                                      : memchr(word->text, 'r', word->len) ||
+                                                        memchr(word->text, 'R', word->len));
         }
         options = true;
         for (size_t i = 1; i < run->words.n; i++) {
@@ -148,10 +155,12 @@ static void rm(struct shell *sh, const struct run *run)
 
 static void find_delete(struct shell *sh, const struct run *run)
 {
-        static const char tests[] = " -name -iname -path -ipath -regex -mtime -mmin -atime -ctime -size -empty -newer -user -group -perm -links ";
+        static const char tests[] =
+                " -name -iname -path -ipath -regex -mtime -mmin -atime -ctime -size -empty -newer -user -group -perm -links ";
         bool deletes = false, tested = false;
         size_t expression = 1;
-        while (expression < run->words.n && (!is_option(&run->words.list[expression]) || strchr("HLP", run->words.list[expression].text[1])))
+        while (expression < run->words.n &&
+                (!is_option(&run->words.list[expression]) || strchr("HLP", run->words.list[expression].text[1])))
                 expression++;
         for (size_t i = expression; i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
@@ -217,7 +226,9 @@ static void kill(struct shell *sh, const struct run *run)
         const struct fields *words = &run->words;
         if (words->n == 2 && field_is(&words->list[1], "-1"))
                 at = 0;
-        if (at && at < words->n && (field_is(&words->list[at], "-s") || field_is(&words->list[at], "-n") || field_is(&words->list[at], "--signal")))
+        if (at && at < words->n &&
+                (field_is(&words->list[at], "-s") || field_is(&words->list[at], "-n") ||
+                        field_is(&words->list[at], "--signal")))
                 at += 2;
         else if (at && at < words->n && is_option(&words->list[at]) && !field_is(&words->list[at], "--"))
                 at++;
@@ -230,16 +241,51 @@ static void kill(struct shell *sh, const struct run *run)
 
 enum files { ALL, FIRST, LAST, FROM_SECOND, OF, INPLACE, OUTPUT };
 
-static const struct { const char *name; enum files files; const char *with; } writers[] = {
-        { "tee", ALL, "" },         { "touch", ALL, "drt" },   { "truncate", ALL, "sr" },   { "mkdir", ALL, "m" },      { "rmdir", ALL, "" },
-        { "rm", ALL, "" },          { "unlink", ALL, "" },     { "shred", ALL, "ns" },      { "mkfifo", ALL, "m" },     { "mknod", ALL, "m" },
-        { "chmod", FROM_SECOND, "" }, { "chown", FROM_SECOND, "" }, { "chgrp", FROM_SECOND, "" }, { "chattr", FROM_SECOND, "" },
-        { "cp", LAST, "tS" },       { "mv", ALL, "tS" },       { "install", LAST, "mogtS" }, { "ln", LAST, "tS" },      { "link", LAST, "" },
-        { "rsync", LAST, "e" },     { "dd", OF, "" },          { "sed", INPLACE, "ef" },    { "perl", INPLACE, "" },    { "sort", OUTPUT, "" },
-        { "gcc", OUTPUT, "" },      { "cc", OUTPUT, "" },      { "g++", OUTPUT, "" },       { "ld", OUTPUT, "" },       { "sponge", ALL, "" },
-        { "fallocate", ALL, "lo" }, { "tar", OUTPUT, "" },     { "unzip", OUTPUT, "" },     { "ed", ALL, "" },          { "ex", ALL, "" },
-        { "setfacl", FROM_SECOND, "mx" }, { "wipefs", ALL, "" }, { "cpio", OUTPUT, "" },    { "zip", FIRST, "bnP" },    { "mktemp", ALL, "p" },
-        { "patch", FIRST, "pidoDFrBVYz" }, { "split", LAST, "abCln" }, { "uniq", LAST, "fsw" }, { "xxd", LAST, "clos" },
+static const struct { const char *name; enum files files; const char *with;
+} writers[] = {
+        { "tee", ALL, "" },
+        { "touch", ALL, "drt" },
+        { "truncate", ALL, "sr" },
+        { "mkdir", ALL, "m" },
+        { "rmdir", ALL, "" },
+        { "rm", ALL, "" },
+        { "unlink", ALL, "" },
+        { "shred", ALL, "ns" },
+        { "mkfifo", ALL, "m" },
+        { "mknod", ALL, "m" },
+        { "chmod", FROM_SECOND, "" },
+        { "chown", FROM_SECOND, "" },
+        { "chgrp", FROM_SECOND, "" },
+        { "chattr", FROM_SECOND, "" },
+        { "cp", LAST, "tS" },
+        { "mv", ALL, "tS" },
+        { "install", LAST, "mogtS" },
+        { "ln", LAST, "tS" },
+        { "link", LAST, "" },
+        { "rsync", LAST, "e" },
+        { "dd", OF, "" },
+        { "sed", INPLACE, "ef" },
+        { "perl", INPLACE, "" },
+        { "sort", OUTPUT, "" },
+        { "gcc", OUTPUT, "" },
+        { "cc", OUTPUT, "" },
+        { "g++", OUTPUT, "" },
+        { "ld", OUTPUT, "" },
+        { "sponge", ALL, "" },
+        { "fallocate", ALL, "lo" },
+        { "tar", OUTPUT, "" },
+        { "unzip", OUTPUT, "" },
+        { "ed", ALL, "" },
+        { "ex", ALL, "" },
+        { "setfacl", FROM_SECOND, "mx" },
+        { "wipefs", ALL, "" },
+        { "cpio", OUTPUT, "" },
+        { "zip", FIRST, "bnP" },
+        { "mktemp", ALL, "p" },
+        { "patch", FIRST, "pidoDFrBVYz" },
+        { "split", LAST, "abCln" },
+        { "uniq", LAST, "fsw" },
+        { "xxd", LAST, "clos" },
 };
 
 static void write_field(struct shell *sh, const struct run *run, const struct field *word)
@@ -293,8 +339,10 @@ static void write_inplace(struct shell *sh, const struct run *run)
                 const struct field *word = &run->words.list[i];
                 char letter = is_option(word) && word->text[1] != '-' ? word->text[word->len - 1] : 0;
                 if (is_option(word)) {
-                        bool here = letter == 'e' || letter == 'E' || letter == 'f' || field_is(word, "--expression") || field_is(word, "--file");
-                        code = code || here || field_begins(word, "--expression=") || field_begins(word, "--file=") || field_begins(word, "-e");
+                        bool here = letter == 'e' || letter == 'E' || letter == 'f' || field_is(word, "--expression") ||
+                                field_is(word, "--file");
+                        code = code || here || field_begins(word, "--expression=") || field_begins(word, "--file=") ||
+                                field_begins(word, "-e");
                         i += here && !(letter == 'E' && !field_begins(&run->words.list[0], "perl"));
                 } else if (!code) {
                         code = true;
@@ -311,10 +359,12 @@ static bool archive_made(const struct run *run, const struct field **ret_file)
         *ret_file = NULL;
         for (size_t i = 1; i < run->words.n; i++) {
                 const struct field *word = &run->words.list[i];
-                bool old = i == 1 && word->len && word->text[0] != '-', row = old || (is_option(word) && word->text[1] != '-');
+                bool old = i == 1 && word->len && word->text[0] != '-',
+                     row = old || (is_option(word) && word->text[1] != '-');
                 const char *letter = row ? memchr(word->text, 'f', word->len) : NULL;
                 creates = creates || (row && strpbrk(word->text, "cru"));
-                creates = creates || field_is(word, "--create") || field_is(word, "--append") || field_is(word, "--update");
+                creates = creates || field_is(word, "--create") || field_is(word, "--append") ||
+                        field_is(word, "--update");
                 if ((letter && !letter[1]) || field_is(word, "--file") || (old && letter))
                         *ret_file = i + 1 < run->words.n ? &run->words.list[i + 1] : NULL;
                 else if (field_begins(word, "--file="))
@@ -358,7 +408,8 @@ static void write_option(struct shell *sh, const struct run *run, const char *na
 /* git clone URL FOLDER */
 static void write_clone(struct shell *sh, const struct run *run)
 {
-        static const char values[] = " -b -o -u -c -j --branch --origin --upload-pack --config --jobs --depth --reference --template --separate-git-dir --filter ";
+        static const char values[] =
+                " -b -o -u -c -j --branch --origin --upload-pack --config --jobs --depth --reference --template --separate-git-dir --filter ";
         size_t operands = 0;
         const struct field *last = NULL;
         for (size_t i = 1; i < run->words.n; i++) {
@@ -376,12 +427,23 @@ static void write_clone(struct shell *sh, const struct run *run)
                 write_field(sh, run, last);
 }
 
-static const struct { const char *name, *option, *second; bool writes; } file_options[] = {
-        { "xargs", "-a", "--arg-file", false },   { "grep", "-f", "--file", false },        { "tar", "-T", "--files-from", false },
-        { "find", "-fprint", "-fprint0", true },  { "find", "-fprintf", "-fls", true },     { "mktemp", "-p", "--tmpdir", true },
-        { "patch", "-o", "--output", true },      { "patch", "-d", "--directory", true },   { "shuf", "-o", "--output", true },
-        { "iconv", "-o", "--output", true },      { "gpg", "-o", "--output", true },        { "openssl", "-out", "-keyout", true },
-        { "csplit", "-f", "--prefix", true },     { "unzip", "-d", "-d", true },            { "bsdtar", "-f", "--file", true },
+static const struct { const char *name, *option, *second; bool writes;
+} file_options[] = {
+        { "xargs", "-a", "--arg-file", false },
+        { "grep", "-f", "--file", false },
+        { "tar", "-T", "--files-from", false },
+        { "find", "-fprint", "-fprint0", true },
+        { "find", "-fprintf", "-fls", true },
+        { "mktemp", "-p", "--tmpdir", true },
+        { "patch", "-o", "--output", true },
+        { "patch", "-d", "--directory", true },
+        { "shuf", "-o", "--output", true },
+        { "iconv", "-o", "--output", true },
+        { "gpg", "-o", "--output", true },
+        { "openssl", "-out", "-keyout", true },
+        { "csplit", "-f", "--prefix", true },
+        { "unzip", "-d", "-d", true },
+        { "bsdtar", "-f", "--file", true },
 };
 
 /* Options whose value is a file. */
@@ -394,7 +456,8 @@ static void option_files(struct shell *sh, const struct run *run, const char *na
                         struct field file = { 0 };
                         if (field_is(word, file_options[k].option) || field_is(word, file_options[k].second))
                                 file = i + 1 < run->words.n ? run->words.list[i + 1] : file;
-                        else if (field_begins(word, file_options[k].second) && word->len > len && word->text[len] == '=')
+                        else if (field_begins(word, file_options[k].second) && word->len > len &&
+                                word->text[len] == '=')
                                 file = bash_field(sh, word->text + len + 1, word->len - len - 1);
                         else if (strlen(file_options[k].option) == 2 && field_begins(word, file_options[k].option))
                                 file = bash_field(sh, word->text + 2, word->len - 2);
@@ -414,8 +477,10 @@ static size_t sed_part(const char *text, size_t len, size_t at, char delimiter)
                 if (text[at] == '\\')
                         at++;
                 else if (text[at] == '[' && delimiter == '/') {
-                        size_t stop = len - at < SED_LIST_MAX ? len : at + SED_LIST_MAX, end = at + 1 + (text[at + 1] == '^');
-                        for (end += end < stop && text[end] == ']'; end < stop && text[end] != ']' && text[end] != '\n';)
+                        size_t stop = len - at < SED_LIST_MAX ? len : at + SED_LIST_MAX,
+                               end = at + 1 + (text[at + 1] == '^');
+                        for (end += end < stop && text[end] == ']';
+                                end < stop && text[end] != ']' && text[end] != '\n';)
                                 end++;
                         at = end < stop && text[end] == ']' ? end : at;
                 }
@@ -483,7 +548,8 @@ static void sed(struct shell *sh, const struct run *run)
                         sed_code(sh, run, word->text + 2, word->len - 2);
                 else if (!is_option(word) && !operand)
                         operand = i;
-                code = code || next || letter == 'f' || field_begins(word, "--expression=") || field_begins(word, "--file") || field_begins(word, "-e");
+                code = code || next || letter == 'f' || field_begins(word, "--expression=") ||
+                        field_begins(word, "--file") || field_begins(word, "-e");
                 i += letter == 'f' || field_is(word, "--file");
         }
         if (operand && !code)
@@ -501,7 +567,8 @@ static void writes(struct shell *sh, const struct run *run, const char *name)
                 case OF:
                         for (size_t k = 1; k < run->words.n; k++)
                                 if (field_begins(&run->words.list[k], "of=")) {
-                                        struct field file = bash_field(sh, run->words.list[k].text + 3, run->words.list[k].len - 3);
+                                        struct field file =
+                                                bash_field(sh, run->words.list[k].text + 3, run->words.list[k].len - 3);
                                         write_field(sh, run, &file);
                                 }
                         break;
@@ -521,7 +588,8 @@ static void reads(struct shell *sh, const struct run *run, const char *name)
 {
         char *plain = arena_text(sh->arena, " %s ", name), *second = arena_text(sh->arena, " *%s ", name);
         bool skip = strlen(name) < 20 && strstr(readers, second);
-        if (strcmp(name, "getent") == 0 && run->words.n > 1 && (field_is(&run->words.list[1], "shadow") || field_is(&run->words.list[1], "gshadow")))
+        if (strcmp(name, "getent") == 0 && run->words.n > 1 &&
+                (field_is(&run->words.list[1], "shadow") || field_is(&run->words.list[1], "gshadow")))
                 bash_report(sh, FACT_READ, "/etc/shadow", 11, run->start, run->end);
         if (!skip && !(strlen(name) < 20 && strstr(readers, plain)))
                 return;
@@ -553,7 +621,8 @@ void bash_effects(struct shell *sh, const struct run *run, const char *name)
                 find_delete(sh, run);
         else if (strcmp(name, "kill") == 0)
                 kill(sh, run);
-        else if (strcmp(name, "chmod") == 0 || strcmp(name, "install") == 0 || strcmp(name, "mkdir") == 0 || strcmp(name, "mknod") == 0)
+        else if (strcmp(name, "chmod") == 0 || strcmp(name, "install") == 0 || strcmp(name, "mkdir") == 0 ||
+                strcmp(name, "mknod") == 0)
                 rights(sh, run, name);
         else if (strcmp(name, "tar") == 0)
                 write_archive(sh, run);

@@ -1,4 +1,7 @@
-/* Code for other interpreters.  Python and what else has an analysis is analysed; in the rest, words that run commands are looked for. */
+/*
+ * Code for other interpreters.  Python and what else has an analysis is analysed; in the rest, words that run commands
+ * are looked for.
+ */
 #include "policy/bash/bash.h"
 
 #include <ctype.h>
@@ -41,25 +44,33 @@ struct hidden {
         bool call;                     /* only in front of a bracket */
 };
 
-static const struct hidden perl_words[] = { { "system", false }, { "exec", false }, { "qx", false }, { "`", false }, { "fork", false }, { "syscall", false },
-                                            { "socket", false }, { "IO::Socket", false }, { "LWP", false }, { "popen", false }, { "open3", false },
-                                            { "HTTP::Tiny", false }, { "Net::", false }, { NULL, false } };
-static const struct hidden ruby_words[] = { { "system", false }, { "exec", false }, { "`", false }, { "%x", false }, { "spawn", false }, { "popen", false },
-                                            { "Open3", false }, { "TCPSocket", false }, { "Net::HTTP", false }, { "open-uri", false }, { "fork", false },
-                                            { NULL, false } };
-static const struct hidden php_words[] = { { "system", true }, { "exec", true }, { "shell_exec", true }, { "passthru", true }, { "popen", true },
-                                           { "proc_open", true }, { "`", false }, { "fsockopen", true }, { "eval", true }, { NULL, false } };
-static const struct hidden node_words[] = { { "child_process", false }, { "require", true }, { "process.binding", false }, { "eval", true },
-                                            { "Function", true }, { "fetch", true }, { "import", false }, { NULL, false } };
-static const struct hidden lua_words[] = { { "os.execute", false }, { "io.popen", false }, { "socket", false }, { NULL, false } };
+static const struct hidden perl_words[] = { { "system", false }, { "exec", false }, { "qx", false }, { "`", false },
+        { "fork", false }, { "syscall", false }, { "socket", false }, { "IO::Socket", false }, { "LWP", false },
+        { "popen", false }, { "open3", false }, { "HTTP::Tiny", false }, { "Net::", false }, { NULL, false } };
+static const struct hidden ruby_words[] = { { "system", false }, { "exec", false }, { "`", false }, { "%x", false },
+        { "spawn", false }, { "popen", false }, { "Open3", false }, { "TCPSocket", false }, { "Net::HTTP", false },
+        { "open-uri", false }, { "fork", false }, { NULL, false } };
+static const struct hidden php_words[] = { { "system", true }, { "exec", true }, { "shell_exec", true },
+        { "passthru", true }, { "popen", true }, { "proc_open", true }, { "`", false }, { "fsockopen", true },
+        { "eval", true }, { NULL, false } };
+static const struct hidden node_words[] = { { "child_process", false }, { "require", true },
+        { "process.binding", false }, { "eval", true }, { "Function", true }, { "fetch", true }, { "import", false },
+        { NULL, false } };
+static const struct hidden lua_words[] = { { "os.execute", false }, { "io.popen", false }, { "socket", false },
+        { NULL, false } };
 
 static const struct interpreter {
         const char *name, *options;    /* letters that are followed by code */
         const char *language;          /* that has an analysis; NULL */
         const struct hidden *words;
 } interpreters[] = {
-        { "python", "c", "python", NULL },  { "perl", "eE", NULL, perl_words },   { "ruby", "e", NULL, ruby_words }, { "php", "r", NULL, php_words },
-        { "pypy", "c", "python", NULL },    { "node", "ep", "javascript", node_words }, { "nodejs", "ep", "javascript", node_words },
+        { "python", "c", "python", NULL },
+        { "perl", "eE", NULL, perl_words },
+        { "ruby", "e", NULL, ruby_words },
+        { "php", "r", NULL, php_words },
+        { "pypy", "c", "python", NULL },
+        { "node", "ep", "javascript", node_words },
+        { "nodejs", "ep", "javascript", node_words },
         { "lua", "e", NULL, lua_words },
 };
 
@@ -72,7 +83,8 @@ static bool word_at(const char *text, size_t len, size_t at, const struct hidden
         if (letters && at && (isalnum((unsigned char)text[at - 1]) || strchr("_$@%.", text[at - 1])))
                 return false;
         size_t end = at + n;
-        if (isalnum((unsigned char)hidden->word[n - 1]) && end < len && (isalnum((unsigned char)text[end]) || text[end] == '_'))
+        if (isalnum((unsigned char)hidden->word[n - 1]) && end < len &&
+                (isalnum((unsigned char)text[end]) || text[end] == '_'))
                 return false;
         while (end < len && text[end] == ' ')
                 end++;
@@ -90,7 +102,8 @@ static const char *find_hidden(const char *text, size_t len, const struct hidden
                         at++;
                         continue;
                 }
-                for (const struct hidden *hidden = words; hidden->word && (!quote || strchr(":_", hidden->word[strlen(hidden->word) - 1])); hidden++)
+                for (const struct hidden *hidden = words;
+                        hidden->word && (!quote || strchr(":_", hidden->word[strlen(hidden->word) - 1])); hidden++)
                         if (word_at(text, len, at, hidden))
                                 return hidden->word;
                 if (text[at] == '"' || text[at] == '\'')
@@ -99,7 +112,8 @@ static const char *find_hidden(const char *text, size_t len, const struct hidden
         return NULL;
 }
 
-static void other_code(struct shell *sh, const struct run *run, const struct interpreter *one, const char *text, size_t len)
+static void other_code(struct shell *sh, const struct run *run, const struct interpreter *one, const char *text,
+        size_t len)
 {
         if (len && !text[0] && len == 1)
                 bash_report(sh, FACT_CODE, "interpreter", 11, run->start, run->end);
@@ -123,7 +137,8 @@ static void interpreter(struct shell *sh, const struct run *run, const struct in
                 if (one->language && field_is(word, "-m"))
                         return;
                 bool lone = field_is(word, "--eval") || field_is(word, "--print");
-                const char *letter = word->text[1] == '-' ? NULL : word->text + 1 + strcspn(word->text + 1, one->options);
+                const char *letter =
+                        word->text[1] == '-' ? NULL : word->text + 1 + strcspn(word->text + 1, one->options);
                 if (!lone && (!letter || !*letter))
                         continue;
                 any = true;
@@ -134,7 +149,8 @@ static void interpreter(struct shell *sh, const struct run *run, const struct in
                 if (one->language)
                         return;
         }
-        bool input = at >= run->words.n || field_is(&run->words.list[at], "-") || field_is(&run->words.list[at], "/dev/stdin");
+        bool input = at >= run->words.n || field_is(&run->words.list[at], "-") ||
+                field_is(&run->words.list[at], "/dev/stdin");
         if (!any && at < run->words.n && field_begins(&run->words.list[at], "/dev/fd/"))
                 bash_report(sh, FACT_CODE, "substitution", 12, run->start, run->end);
         if (any || !input || sh->fed == FED_NOT)
@@ -147,7 +163,8 @@ static void interpreter(struct shell *sh, const struct run *run, const struct in
 
 bool bash_embedded_interpreter(struct shell *sh, const struct run *run, const char *name)
 {
-        if (strcmp(name, "awk") == 0 || strcmp(name, "gawk") == 0 || strcmp(name, "mawk") == 0 || strcmp(name, "nawk") == 0) {
+        if (strcmp(name, "awk") == 0 || strcmp(name, "gawk") == 0 || strcmp(name, "mawk") == 0 ||
+                strcmp(name, "nawk") == 0) {
                 bash_awk(sh, run);
                 return true;
         }

@@ -45,7 +45,9 @@ static void put_hole(struct shell *sh, struct rich *rich, bool quoted)
 
 struct field bash_field(struct shell *sh, const char *text, size_t len)
 {
-        return (struct field){ .text = arena_copy(sh->arena, text, len), .len = len, .hole = memchr(text, 0, len) != NULL };
+        return (struct field){
+                .text = arena_copy(sh->arena, text, len), .len = len, .hole = memchr(text, 0, len) != NULL
+        };
 }
 
 void bash_field_add(struct shell *sh, struct fields *fields, struct field field)
@@ -66,8 +68,13 @@ void bash_field_add(struct shell *sh, struct fields *fields, struct field field)
 /* What a program finds in its environment. */
 static const char *environment(const char *name, size_t len)
 {
-        static const struct { const char *name, *value; } known[] = {
-                { "HOME", "/home/user" }, { "SHELL", "/bin/bash" }, { "BASH", "/bin/bash" }, { "IFS", " \t\n" }, { "PATH", "/usr/local/bin:/usr/bin:/bin" },
+        static const struct { const char *name, *value;
+        } known[] = {
+                { "HOME", "/home/user" },
+                { "SHELL", "/bin/bash" },
+                { "BASH", "/bin/bash" },
+                { "IFS", " \t\n" },
+                { "PATH", "/usr/local/bin:/usr/bin:/bin" },
         };
         for (size_t i = 0; i < ARRAY_LEN(known); i++)
                 if (strlen(known[i].name) == len && memcmp(known[i].name, name, len) == 0)
@@ -114,7 +121,8 @@ static bool item_of(struct shell *sh, const struct values *values, const struct 
         size_t n = 0, all = 0;
         const struct item *first = item, *found = NULL;
         for (; item; item = item->next, all++) {
-                if (item->key ? !key->hole && item->key_len == key->len && memcmp(item->key, key->text, key->len) == 0 : number && (long)n == place)
+                if (item->key ? !key->hole && item->key_len == key->len && memcmp(item->key, key->text, key->len) == 0
+                              : number && (long)n == place)
                         found = item;
                 n += item->key == NULL;
         }
@@ -173,7 +181,8 @@ static bool value_of(struct shell *sh, const struct part *part, struct field *re
         if (!values->n && !given)
                 return false;
         *ret_set = true;
-        *ret = values->n ? values->texts[bash_pick(sh, values->n)] : (struct field){ .text = given, .len = strlen(given) };
+        *ret = values->n ? values->texts[bash_pick(sh, values->n)]
+                         : (struct field){ .text = given, .len = strlen(given) };
         return true;
 }
 
@@ -213,7 +222,8 @@ static void cut(struct shell *sh, struct field *value, const char *operator, con
         }
 }
 
-static void replace(struct shell *sh, struct field *value, const char *operator, const char *pattern, const struct field *by)
+static void replace(struct shell *sh, struct field *value, const char *operator, const char * pattern,
+        const struct field *by)
 {
         struct buf out;
         buf_init(&out, TEXT_MAX);
@@ -222,7 +232,8 @@ static void replace(struct shell *sh, struct field *value, const char *operator,
                 size_t found = 0;
                 bool here = !done && (operator[1] != '#' || at == 0);
                 for (size_t len = value->len - at; here && len > 0 && !found; len--)
-                        if ((operator[1] != '%' || at + len == value->len) && matches(sh, pattern, value->text + at, len))
+                        if ((operator[1] != '%' || at + len == value->len) &&
+                                matches(sh, pattern, value->text + at, len))
                                 found = len;
                 if (found) {
                         buf_add(&out, by->text, by->len);
@@ -245,7 +256,8 @@ static bool change_by_pattern(struct shell *sh, struct field *value, const struc
         for (size_t i = 0; i < operand.len; i++)
                 stars += operand.bytes[i] == '*' || operand.bytes[i] == '(';
         /* fnmatch(3) takes its time with many of these. */
-        if (stars > 2 || value->len > 200 || operand.len > 200 || memchr(operand.bytes ? operand.bytes : "", 0, operand.len))
+        if (stars > 2 || value->len > 200 || operand.len > 200 ||
+                memchr(operand.bytes ? operand.bytes : "", 0, operand.len))
                 return false;
         if (part->operator[0] == '/') {
                 for (to = 0; to < operand.len && (operand.bytes[to] != '/' || operand.flags[to] == QUOTED);)
@@ -315,7 +327,8 @@ static bool change(struct shell *sh, struct field *value, const struct part *par
         if (operator[0] == '@') {
                 if (bash_word_is(part->operand, "E"))
                         value->text = bash_ansi(sh->arena, value->text, value->len, &value->len);
-                else if (bash_word_is(part->operand, "U") || bash_word_is(part->operand, "L") || bash_word_is(part->operand, "u"))
+                else if (bash_word_is(part->operand, "U") || bash_word_is(part->operand, "L") ||
+                        bash_word_is(part->operand, "u"))
                         change_case(sh, value, !bash_word_is(part->operand, "L"), !bash_word_is(part->operand, "u"));
                 else
                         return bash_word_is(part->operand, "Q") || bash_word_is(part->operand, "a");
@@ -329,7 +342,10 @@ static bool change(struct shell *sh, struct field *value, const struct part *par
 static void put_rich(struct shell *sh, struct rich *to, const struct rich *from, bool quoted)
 {
         for (size_t i = 0; i < from->len; i++)
-                put(sh, to, from->bytes + i, 1, quoted && from->flags[i] != BREAK ? QUOTED : from->flags[i] == PLAIN ? RESULT : from->flags[i]);
+                put(sh, to, from->bytes + i, 1,
+                        quoted && from->flags[i] != BREAK ? QUOTED
+                                : from->flags[i] == PLAIN ? RESULT
+                                                          : from->flags[i]);
         to->substituted = to->substituted || from->substituted;
 }
 
@@ -389,7 +405,9 @@ static void put_variable(struct shell *sh, struct rich *rich, const struct part 
                 struct fields list = { 0 };
                 bool cut = part->operator[0] == ':' && !part->operator[1];
                 struct field from = cut ? bash_text(sh, part->operand) : (struct field){ .text = "" };
-                size_t skip = cut && !from.hole && from.len && strspn(from.text, "0123456789") == from.len ? (size_t)strtoul(from.text, NULL, 10) : 0;
+                size_t skip = cut && !from.hole && from.len && strspn(from.text, "0123456789") == from.len
+                        ? (size_t)strtoul(from.text, NULL, 10)
+                        : 0;
                 if ((part->operator[0] && !skip) || !list_of(sh, part, &list)) {
                         put(sh, rich, "", 1, RESULT);
                         return;
@@ -406,7 +424,8 @@ static void put_variable(struct shell *sh, struct rich *rich, const struct part 
         }
         known = value_of(sh, part, &value, &set);
         if (part->indirect) {
-                if (!known || value.hole || !value.len || !bash_is_name((unsigned char)value.text[0], true) || part->operator[0]) {
+                if (!known || value.hole || !value.len || !bash_is_name((unsigned char)value.text[0], true) ||
+                        part->operator[0]) {
                         put_hole(sh, rich, part->quoted);
                         return;
                 }
@@ -488,13 +507,15 @@ struct field bash_text(struct shell *sh, const struct word *word)
 #define BRACES_MAX 256
 #define BRACED_LEN_MAX 2000
 
-static void finish_field(struct shell *sh, struct fields *ret, const struct rich *rich, size_t from, size_t to, bool seen)
+static void finish_field(struct shell *sh, struct fields *ret, const struct rich *rich, size_t from, size_t to,
+        bool seen)
 {
         struct field field = { .text = "", .substituted = rich->substituted, .quoted_hole = true };
         char *text = arena_alloc(sh->arena, to - from + 11);
         size_t n = 0;
         bool bracket = false;
-        if (from < to && rich->flags[from] == PLAIN && rich->bytes[from] == '~' && (from + 1 == to || rich->bytes[from + 1] == '/')) {
+        if (from < to && rich->flags[from] == PLAIN && rich->bytes[from] == '~' &&
+                (from + 1 == to || rich->bytes[from + 1] == '/')) {
                 for (const char *c = "/home/user"; *c; c++)
                         text[n++] = *c;
                 from++;
@@ -535,7 +556,8 @@ static void split(struct shell *sh, const struct rich *rich, struct fields *ret)
         size_t from = 0;
         bool seen = false;
         for (size_t i = 0; i <= rich->len; i++) {
-                bool end = i == rich->len || rich->flags[i] == BREAK || (rich->flags[i] == RESULT && is_space(sh, rich->bytes[i]));
+                bool end = i == rich->len || rich->flags[i] == BREAK ||
+                        (rich->flags[i] == RESULT && is_space(sh, rich->bytes[i]));
                 seen = seen || (i < rich->len && (rich->flags[i] == QUOTED || rich->flags[i] == EMPTY));
                 if (!end)
                         continue;
@@ -604,7 +626,8 @@ static void braces(struct shell *sh, struct rich rich, struct fields *ret)
                         if (!range && (i == open || (!depth && plain(&one, i, ',')))) {
                                 from = i + 1;
                                 if (n == BRACES_MAX || ++made > BRACES_MAX) {
-                                        bash_field_add(sh, ret, (struct field){ .text = "", .len = 1, .hole = true, .many = true });
+                                        bash_field_add(sh, ret,
+                                                (struct field){ .text = "", .len = 1, .hole = true, .many = true });
                                         return;
                                 }
                                 todo[n++] = joined(sh, &one, open, from, to, close);

@@ -43,17 +43,55 @@ static void add_word(struct command *node, struct word *word)
 /* ---- words that mean something where a command begins ---- */
 
 enum keyword {
-        WORD_NONE, WORD_IF, WORD_THEN, WORD_ELIF, WORD_ELSE, WORD_FI, WORD_WHILE, WORD_UNTIL, WORD_FOR, WORD_SELECT, WORD_DO, WORD_DONE,
-        WORD_CASE, WORD_ESAC, WORD_FUNCTION, WORD_COPROC, WORD_TIME, WORD_OPEN, WORD_CLOSE, WORD_NOT, WORD_TEST, WORD_END_TEST, WORD_IN,
+        WORD_NONE,
+        WORD_IF,
+        WORD_THEN,
+        WORD_ELIF,
+        WORD_ELSE,
+        WORD_FI,
+        WORD_WHILE,
+        WORD_UNTIL,
+        WORD_FOR,
+        WORD_SELECT,
+        WORD_DO,
+        WORD_DONE,
+        WORD_CASE,
+        WORD_ESAC,
+        WORD_FUNCTION,
+        WORD_COPROC,
+        WORD_TIME,
+        WORD_OPEN,
+        WORD_CLOSE,
+        WORD_NOT,
+        WORD_TEST,
+        WORD_END_TEST,
+        WORD_IN,
 };
 
-static const struct { const char *text; enum keyword word; bool closes; } keywords[] = {
-        { "if", WORD_IF, false },         { "then", WORD_THEN, true },    { "elif", WORD_ELIF, true },     { "else", WORD_ELSE, true },
-        { "fi", WORD_FI, true },          { "while", WORD_WHILE, false }, { "until", WORD_UNTIL, false },  { "for", WORD_FOR, false },
-        { "select", WORD_SELECT, false }, { "do", WORD_DO, true },        { "done", WORD_DONE, true },     { "case", WORD_CASE, false },
-        { "esac", WORD_ESAC, true },      { "function", WORD_FUNCTION, false },                            { "coproc", WORD_COPROC, false },
-        { "time", WORD_TIME, false },     { "{", WORD_OPEN, false },      { "}", WORD_CLOSE, true },       { "!", WORD_NOT, false },
-        { "[[", WORD_TEST, false },       { "in", WORD_IN, true },          { "]]", WORD_END_TEST, true },
+static const struct { const char *text; enum keyword word; bool closes;
+} keywords[] = {
+        { "if", WORD_IF, false },
+        { "then", WORD_THEN, true },
+        { "elif", WORD_ELIF, true },
+        { "else", WORD_ELSE, true },
+        { "fi", WORD_FI, true },
+        { "while", WORD_WHILE, false },
+        { "until", WORD_UNTIL, false },
+        { "for", WORD_FOR, false },
+        { "select", WORD_SELECT, false },
+        { "do", WORD_DO, true },
+        { "done", WORD_DONE, true },
+        { "case", WORD_CASE, false },
+        { "esac", WORD_ESAC, true },
+        { "function", WORD_FUNCTION, false },
+        { "coproc", WORD_COPROC, false },
+        { "time", WORD_TIME, false },
+        { "{", WORD_OPEN, false },
+        { "}", WORD_CLOSE, true },
+        { "!", WORD_NOT, false },
+        { "[[", WORD_TEST, false },
+        { "in", WORD_IN, true },
+        { "]]", WORD_END_TEST, true },
 };
 
 static enum keyword keyword_at(const struct bash_reader *r, bool *ret_closes, size_t *ret_len)
@@ -328,13 +366,14 @@ static bool test_sign(const struct bash_reader *r, const char *sign)
 static bool is_unary(const struct word *word)
 {
         const struct part *part = word->parts;
-        return part && !part->next && part->kind == PART_TEXT && !part->quoted && part->len == 2 && part->text[0] == '-' &&
-               strchr("abcdefghknoprstuvwxzGLNORS", part->text[1]);
+        return part && !part->next && part->kind == PART_TEXT && !part->quoted && part->len == 2 &&
+                part->text[0] == '-' && strchr("abcdefghknoprstuvwxzGLNORS", part->text[1]);
 }
 
 static bool is_binary(const struct word *word)
 {
-        static const char *const signs[] = { "=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef" };
+        static const char *const signs[] = { "=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt",
+                "-ot", "-ef" };
         for (size_t i = 0; i < ARRAY_LEN(signs); i++)
                 if (bash_word_is(word, signs[i]))
                         return true;
@@ -530,8 +569,8 @@ static bool read_compound(struct bash_reader *r, struct command *node)
 
 static bool is_declaration(const struct word *word)
 {
-        return bash_word_is(word, "declare") || bash_word_is(word, "local") || bash_word_is(word, "typeset") || bash_word_is(word, "export") ||
-               bash_word_is(word, "readonly") || bash_word_is(word, "eval");
+        return bash_word_is(word, "declare") || bash_word_is(word, "local") || bash_word_is(word, "typeset") ||
+                bash_word_is(word, "export") || bash_word_is(word, "readonly") || bash_word_is(word, "eval");
 }
 
 static void read_assignment(struct bash_reader *r, struct command *node, struct assign ***tail)
@@ -576,7 +615,8 @@ static void read_simple(struct bash_reader *r, struct command *node)
                 if (!read_argument(r, node, declares))
                         break;
                 if (node->words == node->last_word)
-                        declares = is_declaration(node->words) || bash_word_is(node->words, "command") || bash_word_is(node->words, "builtin");
+                        declares = is_declaration(node->words) || bash_word_is(node->words, "command") ||
+                                bash_word_is(node->words, "builtin");
                 else if (declares && (bash_word_is(node->words, "command") || bash_word_is(node->words, "builtin")))
                         declares = true;
                 bash_blanks(r);

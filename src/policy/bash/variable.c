@@ -143,7 +143,8 @@ static void add_item(struct shell *sh, struct values *values, struct item item, 
 }
 
 /* A value without text only begins an array. */
-void bash_set_item(struct shell *sh, struct variable *v, const char *key, size_t key_len, struct field value, bool clear)
+void bash_set_item(struct shell *sh, struct variable *v, const char *key, size_t key_len, struct field value,
+        bool clear)
 {
         struct item item = { .key = key, .key_len = key_len, .value = value };
         v->unset_now = false;

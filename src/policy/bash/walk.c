@@ -34,7 +34,8 @@ void bash_arithmetic(struct shell *sh, const char *text, size_t len, uint32_t st
                         continue;
                 /* = += <<= ++, not ==; and ++x. */
                 size_t signs = strspn(text + sign, "+-*/%<>&^|");
-                bool equals = text[sign + signs] == '=' && text[sign + signs + 1] != '=' && !(signs == 1 && strchr("<>", text[sign]));
+                bool equals = text[sign + signs] == '=' && text[sign + signs + 1] != '=' &&
+                        !(signs == 1 && strchr("<>", text[sign]));
                 bool counts = signs > 1 && (text[sign] == '+' || text[sign] == '-') && text[sign + 1] == text[sign];
                 if (equals || counts)
                         bash_report(sh, FACT_ASSIGN, text + from, n, start, end);
@@ -114,7 +115,8 @@ static void assign_array(struct shell *sh, struct variable *v, const struct assi
 /* BASH_CMDS and BASH_ALIASES say what a command is. */
 static void assign_command(struct shell *sh, const struct assign *assign)
 {
-        bool table = (assign->len == 9 && memcmp(assign->name, "BASH_CMDS", 9) == 0) || (assign->len == 12 && memcmp(assign->name, "BASH_ALIASES", 12) == 0);
+        bool table = (assign->len == 9 && memcmp(assign->name, "BASH_CMDS", 9) == 0) ||
+                (assign->len == 12 && memcmp(assign->name, "BASH_ALIASES", 12) == 0);
         struct field code;
         if (!table)
                 return;
@@ -205,7 +207,8 @@ static void redirects(struct shell *sh, const struct redirect *redirect)
 static void declare(struct shell *sh, const struct command *command)
 {
         const struct word *first = command->words;
-        bool local = sh->function && (bash_word_is(first, "local") || bash_word_is(first, "declare") || bash_word_is(first, "typeset"));
+        bool local = sh->function &&
+                (bash_word_is(first, "local") || bash_word_is(first, "declare") || bash_word_is(first, "typeset"));
         for (const struct word *word = command->words; word; word = word->next)
                 if (word->array)
                         assign_one(sh, word->array, local);
@@ -315,7 +318,8 @@ static bool printf_output(struct shell *sh, const struct fields *words, struct b
 
 static const struct command *only_simple(const struct command *command)
 {
-        while (command && !command->next && (command->kind == NODE_LIST || command->kind == NODE_AND_OR || command->kind == NODE_PIPELINE)) {
+        while (command && !command->next &&
+                (command->kind == NODE_LIST || command->kind == NODE_AND_OR || command->kind == NODE_PIPELINE)) {
                 if (command->redirects || !command->child || command->child->next)
                         return NULL;
                 command = command->child;
@@ -327,8 +331,10 @@ static const struct command *only_simple(const struct command *command)
 static bool document_output(struct shell *sh, const struct command *command, const char **ret, size_t *ret_len)
 {
         const struct redirect *redirect = command->redirects;
-        if (!bash_word_is(command->words, "cat") || (command->words->next && (!bash_word_is(command->words->next, "-") || command->words->next->next)) ||
-            redirect->next || redirect->other_fd || !(redirect->document || strcmp(redirect->operator, "<<<") == 0) || bash_function(sh, "cat", 3))
+        if (!bash_word_is(command->words, "cat") ||
+                (command->words->next && (!bash_word_is(command->words->next, "-") || command->words->next->next)) ||
+                redirect->next || redirect->other_fd ||
+                !(redirect->document || strcmp(redirect->operator, "<<<") == 0) || bash_function(sh, "cat", 3))
                 return false;
         struct field text = bash_text(sh, redirect->target);
         while (text.len && text.text[text.len - 1] == '\n')
@@ -363,8 +369,9 @@ bool bash_output(struct shell *sh, const struct command *command, const char **r
                 good = printf_output(sh, &words, &out);
         else if ((field_is(first, "command") || field_is(first, "type") || field_is(first, "which")) && words.n > 1) {
                 const struct field *last = &words.list[words.n - 1];
-                good = !last->hole && last->len && last->text[0] != '-' && (words.n == 2 ? !field_is(first, "command") : words.n == 3) &&
-                       buf_add(&out, last->text, last->len);
+                good = !last->hole && last->len && last->text[0] != '-' &&
+                        (words.n == 2 ? !field_is(first, "command") : words.n == 3) &&
+                        buf_add(&out, last->text, last->len);
         }
         while (out.len && out.bytes[out.len - 1] == '\n')
                 out.len--;
@@ -383,7 +390,8 @@ static bool repeats(const struct command *command)
                 for (const struct command *two = one->next; two; two = two->next) {
                         const struct part *a = one->words && one->kind == NODE_SIMPLE ? one->words->parts : NULL;
                         const struct part *b = two->words && two->kind == NODE_SIMPLE ? two->words->parts : NULL;
-                        if (a && b && a->kind == b->kind && a->len == b->len && a->text && b->text && memcmp(a->text, b->text, a->len) == 0)
+                        if (a && b && a->kind == b->kind && a->len == b->len && a->text && b->text &&
+                                memcmp(a->text, b->text, a->len) == 0)
                                 return true;
                 }
         return false;
@@ -458,14 +466,20 @@ static void function(struct shell *sh, const struct command *command)
         enum fed fed = sh->fed;
         const char *cwd = sh->cwd, *fed_text = sh->fed_text;
         const size_t fed_len = sh->fed_len;
-        while (f && !(f->start == command->start && f->len == command->name_len && memcmp(f->name, command->name, f->len) == 0))
+        while (f &&
+                !(f->start == command->start && f->len == command->name_len &&
+                        memcmp(f->name, command->name, f->len) == 0))
                 f = f->next;
         if (!f) {
                 f = arena_alloc(sh->arena, sizeof *f);
-                *f = (struct function){ .name = arena_copy(sh->arena, command->name, command->name_len), .len = command->name_len, .called = UINT32_MAX,
-                                        .start = command->start, .end = command->end, .certain = !sh->conditional && !sh->loops && !outer && !sh->fixed,
-                                        .process = sh->process,
-                                        .next = sh->functions };
+                *f = (struct function){ .name = arena_copy(sh->arena, command->name, command->name_len),
+                        .len = command->name_len,
+                        .called = UINT32_MAX,
+                        .start = command->start,
+                        .end = command->end,
+                        .certain = !sh->conditional && !sh->loops && !outer && !sh->fixed,
+                        .process = sh->process,
+                        .next = sh->functions };
                 sh->functions = f;
         }
         sh->function = f;
@@ -501,7 +515,8 @@ static void inside(struct shell *sh, const struct command *command)
         bool element = sh->element;
         const char *cwd = sh->cwd;
         /* f | { f; } is as direct as f | f; what a loop or a branch decides is not. */
-        sh->element = element && (command->kind == NODE_GROUP || command->kind == NODE_SUBSHELL || command->kind == NODE_LIST);
+        sh->element = element &&
+                (command->kind == NODE_GROUP || command->kind == NODE_SUBSHELL || command->kind == NODE_LIST);
         switch (command->kind) {
         case NODE_GROUP: case NODE_LIST: children(sh, command); break;
         case NODE_COPROC:
@@ -565,7 +580,8 @@ void bash_walk(struct shell *sh, const struct command *command)
         if (command->kind == NODE_SIMPLE && fed == FED_NOT && sh->exec_fed != FED_NOT)
                 sh->fed = sh->exec_fed, sh->fed_text = sh->exec_text, sh->fed_len = sh->exec_len;
         redirects(sh, command->redirects);
-        if (command->kind == NODE_SIMPLE && command->words && !command->words->next && bash_word_is(command->words, "exec"))
+        if (command->kind == NODE_SIMPLE && command->words && !command->words->next &&
+                bash_word_is(command->words, "exec"))
                 exec_input(sh, command->redirects);
         switch (command->kind) {
         case NODE_AND_OR: and_or(sh, command); break;
@@ -583,8 +599,14 @@ void bash_walk(struct shell *sh, const struct command *command)
 
 bool bash_embedded(struct shell *sh, const struct field *code, const struct fields *args, uint32_t start, uint32_t end)
 {
-        struct bash_reader reader = { .text = code->text, .len = code->len, .arena = sh->arena, .fixed = true, .fixed_start = start, .fixed_end = end,
-                                      .extglob = true, .depth = sh->depth * (DEPTH_MAX / CODE_DEPTH_MAX) };
+        struct bash_reader reader = { .text = code->text,
+                .len = code->len,
+                .arena = sh->arena,
+                .fixed = true,
+                .fixed_start = start,
+                .fixed_end = end,
+                .extglob = true,
+                .depth = sh->depth * (DEPTH_MAX / CODE_DEPTH_MAX) };
         if (sh->depth >= CODE_DEPTH_MAX || (sh->code_bytes += code->len) > CODE_BYTES_MAX) {
                 sh->too_complex = true;
                 return false;

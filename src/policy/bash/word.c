@@ -23,11 +23,14 @@ void bash_unexpected(struct bash_reader *r)
                 return;
         }
         bool sign = r->text[at] && strchr(";&|<>", r->text[at]);
-        while (end < r->len && end < at + 40 && (sign ? r->text[end] && strchr(";&|<>", r->text[end]) : !bash_is_meta((unsigned char)r->text[end])))
+        while (end < r->len && end < at + 40 &&
+                (sign ? r->text[end] && strchr(";&|<>", r->text[end]) : !bash_is_meta((unsigned char)r->text[end])))
                 end++;
         end += end == at;
-        bash_fail(r, at, r->text[at] == '\n' ? "syntax error near unexpected token `newline'"
-                                             : arena_text(r->arena, "syntax error near unexpected token `%.*s'", (int)(end - at), r->text + at));
+        bash_fail(r, at,
+                r->text[at] == '\n' ? "syntax error near unexpected token `newline'"
+                                    : arena_text(r->arena, "syntax error near unexpected token `%.*s'", (int)(end - at),
+                                              r->text + at));
 }
 
 bool bash_enter(struct bash_reader *r)
@@ -102,8 +105,15 @@ static void add_text(struct bash_reader *r, struct word *word, const char *text,
 /* A reader for a text of its own, whose places are all this one. */
 static struct bash_reader reader_of(const struct bash_reader *r, const char *text, size_t len, size_t start, size_t end)
 {
-        struct bash_reader inner = { .text = text, .len = len, .arena = r->arena, .depth = r->depth, .objects = r->objects, .extglob = r->extglob,
-                                     .fixed = true, .fixed_start = bash_start(r, start), .fixed_end = bash_end(r, end) };
+        struct bash_reader inner = { .text = text,
+                .len = len,
+                .arena = r->arena,
+                .depth = r->depth,
+                .objects = r->objects,
+                .extglob = r->extglob,
+                .fixed = true,
+                .fixed_start = bash_start(r, start),
+                .fixed_end = bash_end(r, end) };
         return inner;
 }
 
@@ -111,7 +121,10 @@ static uint32_t escape_number(const char *text, size_t len, size_t *at, unsigned
 {
         uint32_t number = 0;
         for (size_t n = 0; n < digits && *at < len; n++, ++*at) {
-                int c = (unsigned char)text[*at], d = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 99;
+                int c = (unsigned char)text[*at],
+                    d = c >= '0' && c <= '9'                     ? c - '0'
+                        : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                                 : 99;
                 if ((unsigned)d >= base)
                         break;
                 number = number * base + (unsigned)d;
@@ -206,7 +219,8 @@ static void backquotes(struct bash_reader *r, struct word *word, bool quoted)
         }
         char *text = arena_alloc(r->arena, to - r->at + 1);
         for (; r->at < to; r->at++) {
-                if (r->text[r->at] == '\\' && (strchr("\\`$", r->text[r->at + 1]) || (quoted && r->text[r->at + 1] == '"')))
+                if (r->text[r->at] == '\\' &&
+                        (strchr("\\`$", r->text[r->at + 1]) || (quoted && r->text[r->at + 1] == '"')))
                         r->at++;
                 text[n++] = r->text[r->at];
         }
@@ -280,14 +294,16 @@ static void arithmetic(struct bash_reader *r, struct word *word, bool quoted, bo
         r->at += bracket ? 2 : 3;
         part->operand = bash_inside(r, bracket ? END_BRACKET : END_PAREN, true);
         if (!r->failed && r->at >= r->len)
-                bash_fail(r, from, bracket ? "unexpected EOF while looking for matching `]'" : "unexpected EOF while looking for matching `)'");
+                bash_fail(r, from,
+                        bracket ? "unexpected EOF while looking for matching `]'"
+                                : "unexpected EOF while looking for matching `)'");
         r->at += !r->failed && !bracket && bash_peek(r, 0) == ')';
 }
 
 static void parameter_operator(struct bash_reader *r, struct part *part)
 {
-        static const char *const operators[] = { ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", "#", "%", "/", "^", ",",
-                                                 "-",  "=",  "?",  "+",  ":",  "@" };
+        static const char *const operators[] = { ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", "#",
+                "%", "/", "^", ",", "-", "=", "?", "+", ":", "@" };
         for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
                 size_t len = strlen(operators[i]);
                 if (r->len - r->at < len || memcmp(r->text + r->at, operators[i], len) != 0)
@@ -307,8 +323,10 @@ static void braced_parameter(struct bash_reader *r, struct word *word, bool quot
         if (!bash_enter(r))
                 return;
         int c = bash_peek(r, 0), next = bash_peek(r, 1);
-        if ((c == '!' || c == '#') && next > 0 && (bash_is_name(next, false) || strchr("@*?$!", next) || (next == '#' && c == '!') ||
-                                                    (next == '-' && bash_peek(r, 2) == '}')) && !(c == '#' && strchr("?", next) && bash_peek(r, 2) != '}')) {
+        if ((c == '!' || c == '#') && next > 0 &&
+                (bash_is_name(next, false) || strchr("@*?$!", next) || (next == '#' && c == '!') ||
+                        (next == '-' && bash_peek(r, 2) == '}')) &&
+                !(c == '#' && strchr("?", next) && bash_peek(r, 2) != '}')) {
                 part->indirect = c == '!';
                 part->count = c == '#';
                 r->at++;
@@ -390,7 +408,8 @@ static void backslash(struct bash_reader *r, struct word *word, enum ending endi
                 add_text(r, word, r->text + r->at++, 1, true);
                 return;
         }
-        bool special = !quoted || strchr("$`\\", next) || (next == '"' && ending != END_TEXT) || (next == '}' && ending == END_BRACE);
+        bool special = !quoted || strchr("$`\\", next) || (next == '"' && ending != END_TEXT) ||
+                (next == '}' && ending == END_BRACE);
         if (next == '\n')
                 r->at += 2;
         else if (special)
@@ -424,12 +443,14 @@ static bool ends(struct bash_reader *r, enum ending ending, int c, size_t *open)
 static bool is_process(const struct bash_reader *r, enum ending ending, bool quoted)
 {
         int c = bash_peek(r, 0);
-        return (c == '<' || c == '>') && bash_peek(r, 1) == '(' && !quoted && (ending == END_WORD || ending == END_BRACE);
+        return (c == '<' || c == '>') && bash_peek(r, 1) == '(' && !quoted &&
+                (ending == END_WORD || ending == END_BRACE);
 }
 
 static bool is_glob(const struct bash_reader *r, enum ending ending, size_t from)
 {
-        return r->extglob && ending == END_WORD && bash_peek(r, 0) == '(' && r->at > from && strchr("?*+@!", r->text[r->at - 1]) != NULL;
+        return r->extglob && ending == END_WORD && bash_peek(r, 0) == '(' && r->at > from &&
+                strchr("?*+@!", r->text[r->at - 1]) != NULL;
 }
 
 static void read_parts(struct bash_reader *r, struct word *word, enum ending ending, bool quoted)
@@ -482,10 +503,11 @@ struct word *bash_inside(struct bash_reader *r, enum ending ending, bool quoted)
         if (r->at < r->len)
                 r->at += ending != END_TEXT;
         else if (ending != END_TEXT && !r->failed)
-                bash_fail(r, from ? from - 1 : 0, ending == END_QUOTE     ? "unexpected EOF while looking for matching `\"'"
-                                                  : ending == END_BRACE   ? "unexpected EOF while looking for matching `}'"
-                                                  : ending == END_BRACKET ? "unexpected EOF while looking for matching `]'"
-                                                                          : "unexpected EOF while looking for matching `)'");
+                bash_fail(r, from ? from - 1 : 0,
+                        ending == END_QUOTE             ? "unexpected EOF while looking for matching `\"'"
+                                : ending == END_BRACE   ? "unexpected EOF while looking for matching `}'"
+                                : ending == END_BRACKET ? "unexpected EOF while looking for matching `]'"
+                                                        : "unexpected EOF while looking for matching `)'");
         return word;
 }
 

@@ -16,8 +16,10 @@ static void add_argument(struct js_call *call, size_t size, struct js_value *val
 static void arguments(struct js *js, struct js_call *call, uint32_t list)
 {
         size_t size = 0;
-        for (uint32_t child = js_first(js->tree, list); child && size < JS_ITEMS_MAX; child = js_next(js->tree, child)) {
-                const struct js_value *spread = JS_NODE(js, child)->kind == JS_SPREAD ? js_only(js->values[child], JSV_LIST) : NULL;
+        for (uint32_t child = js_first(js->tree, list); child && size < JS_ITEMS_MAX;
+                child = js_next(js->tree, child)) {
+                const struct js_value *spread =
+                        JS_NODE(js, child)->kind == JS_SPREAD ? js_only(js->values[child], JSV_LIST) : NULL;
                 size += spread ? spread->n : 1;
         }
         if (size > JS_ITEMS_MAX)
@@ -70,7 +72,8 @@ static bool calls_path(const struct js_call *call, const char *path)
 
 static bool unwrap(struct js_call *call)
 {
-        bool reflected = calls_path(call, "globalThis.Reflect.apply"), built = calls_path(call, "globalThis.Reflect.construct");
+        bool reflected = calls_path(call, "globalThis.Reflect.apply"),
+             built = calls_path(call, "globalThis.Reflect.construct");
         if (reflected || built) {
                 size_t at = reflected ? 2 : 1;
                 if (!call->args_n)
@@ -83,7 +86,8 @@ static bool unwrap(struct js_call *call)
         }
         if (!call->method || !has_callable(call->object))
                 return false;
-        bool calls = js_is("call", call->method, call->method_len), applies = js_is("apply", call->method, call->method_len);
+        bool calls = js_is("call", call->method, call->method_len),
+             applies = js_is("apply", call->method, call->method_len);
         bool binds = js_is("bind", call->method, call->method_len);
         if (!calls && !applies && !binds)
                 return false;
@@ -103,12 +107,14 @@ struct js_call js_call(struct js *js, uint32_t node)
         const struct tree *tree = js->tree;
         bool new = JS_NODE(js, node)->kind == JS_NEW;
         struct js_call call = { .node = node, .is_new = new };
-        uint32_t list = tree_field(tree, node, JSF_arguments), callee = js_bare(tree, tree_field(tree, node, new ? JSF_constructor : JSF_function));
+        uint32_t list = tree_field(tree, node, JSF_arguments),
+                 callee = js_bare(tree, tree_field(tree, node, new ? JSF_constructor : JSF_function));
         unsigned kind = callee ? JS_NODE(js, callee)->kind : JS_OTHER;
         call.is_import = kind == JS_IMPORT_WORD;
         call.function = callee ? js->values[callee] : NULL;
         if (kind == JS_MEMBER || kind == JS_SUBSCRIPT) {
-                uint32_t object = tree_field(tree, callee, JSF_object), property = tree_field(tree, callee, JSF_property);
+                uint32_t object = tree_field(tree, callee, JSF_object),
+                         property = tree_field(tree, callee, JSF_property);
                 uint32_t index = tree_field(tree, callee, JSF_index);
                 const struct js_value *name = index ? js_only(js->values[index], JSV_TEXT) : NULL;
                 call.object = object ? js->values[object] : NULL;
@@ -245,7 +251,8 @@ static struct js_value *give_require(struct js *js, const struct js_call *call)
 
 static struct js_value *give_number(struct js *js, const struct js_call *call)
 {
-        const struct js_value *text = js_only(argument(call, 0), JSV_TEXT), *base = js_only(argument(call, 1), JSV_NUMBER);
+        const struct js_value *text = js_only(argument(call, 0), JSV_TEXT),
+                              *base = js_only(argument(call, 1), JSV_NUMBER);
         if (!text || text->len > 18 || (base && (base->number < 2 || base->number > 36)))
                 return js_only(argument(call, 0), JSV_NUMBER);
         return js_value_number(js, strtoll(text->text, NULL, base ? (int)base->number : 10));
@@ -261,7 +268,9 @@ static struct js_value *give_function(struct js *js, const struct js_call *call)
 static struct js_value *give_values(struct js *js, const struct js_call *call)
 {
         const struct js_value *of = argument(call, 0);
-        return of && of->what == JSV_PATH && strcmp(of->text, "globalThis.require.cache") == 0 ? js_path(js, NULL, "globalThis.module.children", 26) : NULL;
+        return of && of->what == JSV_PATH && strcmp(of->text, "globalThis.require.cache") == 0
+                ? js_path(js, NULL, "globalThis.module.children", 26)
+                : NULL;
 }
 
 static struct js_value *give_symbol(struct js *js, const struct js_call *call)
@@ -319,7 +328,8 @@ static struct js_value *returned(struct js *js, const struct js_call *call, uint
                 uint32_t node = js_bare(js->tree, js->returns[i - 1].node);
                 struct js_value *one = js->values[node];
                 /* A function that is called by its name alone has the global object for `this`, unless it is strict. */
-                if (JS_NODE(js, node)->kind == JS_THIS && !call->method && (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION))
+                if (JS_NODE(js, node)->kind == JS_THIS && !call->method &&
+                        (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION))
                         one = js_path(js, NULL, "globalThis", 10);
                 value = any ? js_either(js, value, one) : one;
                 any = true;
@@ -329,8 +339,8 @@ static struct js_value *returned(struct js *js, const struct js_call *call, uint
 
 static bool gives_text(const struct js_call *call)
 {
-        static const char *const names[] = { "join", "toString", "toLowerCase", "toUpperCase", "trim", "substring", "substr", "charAt",
-                                             "padStart", "padEnd", "repeat", "replace", "replaceAll" };
+        static const char *const names[] = { "join", "toString", "toLowerCase", "toUpperCase", "trim", "substring",
+                "substr", "charAt", "padStart", "padEnd", "repeat", "replace", "replaceAll" };
         for (size_t i = 0; i < ARRAY_LEN(names) && call->method; i++)
                 if (js_is(names[i], call->method, call->method_len))
                         return true;
@@ -386,7 +396,8 @@ bool js_taking(const struct js_call *call, struct js_value **ret_object, struct 
         static const char *const takers[] = { "globalThis.Reflect.get", "globalThis.Reflect.getOwnPropertyDescriptor",
                                               "globalThis.Object.getOwnPropertyDescriptor" };
         /* What gives all members gives the one that is wanted. */
-        static const char *const all[] = { "globalThis.Object.values", "globalThis.Object.entries", "globalThis.Object.getOwnPropertyDescriptors" };
+        static const char *const all[] = { "globalThis.Object.values", "globalThis.Object.entries",
+                "globalThis.Object.getOwnPropertyDescriptors" };
         if (is_getter_lookup(call)) {
                 *ret_object = call->object;
                 *ret_name = argument(call, 0);

@@ -19,7 +19,8 @@ static struct js_value *string(struct js *js, uint32_t node)
                 return value;
         buf_init(&buf, JS_TEXT_MAX);
         if (js_unescape(js->tree->text, n->start + 1, n->end - 1, false, &buf))
-                value = js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len);
+                value = js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf.bytes ? buf.bytes : "", buf.len),
+                        buf.len);
         buf_done(&buf);
         return value;
 }
@@ -36,11 +37,13 @@ static struct js_value *template(struct js *js, uint32_t node)
                         continue;
                 uint32_t inner = js_first(js->tree, child);
                 struct js_value *text = inner ? js_string_of(js, js->values[inner]) : NULL;
-                good = js_unescape(js->tree->text, at, JS_NODE(js, child)->start, false, &buf) && text && buf_add(&buf, text->text, text->len);
+                good = js_unescape(js->tree->text, at, JS_NODE(js, child)->start, false, &buf) && text &&
+                        buf_add(&buf, text->text, text->len);
                 at = JS_NODE(js, child)->end;
         }
         if (good && end > at && js_unescape(js->tree->text, at, end - 1, false, &buf))
-                value = js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len);
+                value = js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf.bytes ? buf.bytes : "", buf.len),
+                        buf.len);
         buf_done(&buf);
         return value ? value : js_value_new(js, JSV_SOME_TEXT);
 }
@@ -126,7 +129,8 @@ static struct js_value *object(struct js *js, uint32_t node)
                 }
                 struct js_value *name = name_value(js, key);
                 /* { get e() {…} }: what the getter returns is nobody's guess. */
-                bool getter = kind == JS_METHOD && (js_has_word(js->tree, child, "get") || js_has_word(js->tree, child, "set"));
+                bool getter = kind == JS_METHOD &&
+                        (js_has_word(js->tree, child, "get") || js_has_word(js->tree, child, "set"));
                 value->open = value->open || !name;
                 value->items[value->n++] = name;
                 value->items[value->n++] = getter || !item ? NULL : js->values[item];
@@ -165,8 +169,9 @@ static struct js_value *to_number(struct js *js, struct js_value *value)
         if (value->what == JSV_NUMBER)
                 return value;
         if (value->what == JSV_PLAIN)
-                return js_is("undefined", value->text, value->len) || js_is("NaN", value->text, value->len) ? plain(js, "NaN")
-                                                                                                            : js_value_number(js, known);
+                return js_is("undefined", value->text, value->len) || js_is("NaN", value->text, value->len)
+                        ? plain(js, "NaN")
+                        : js_value_number(js, known);
         const struct js_value *text = js_string_of(js, value);
         char *end = NULL;
         if (!text || value->what == JSV_METHOD || value->what == JSV_OBJECT)
@@ -178,7 +183,8 @@ static struct js_value *to_number(struct js *js, struct js_value *value)
 
 static struct js_value *unary(struct js *js, uint32_t node)
 {
-        uint32_t argument = tree_field(js->tree, node, JSF_argument), operator = tree_field(js->tree, node, JSF_operator);
+        uint32_t argument = tree_field(js->tree, node, JSF_argument),
+                 operator= tree_field(js->tree, node, JSF_operator);
         struct js_value *value = argument ? js->values[argument] : NULL;
         int known = truth(value);
         if (!operator || !argument)
@@ -194,7 +200,8 @@ static struct js_value *unary(struct js *js, uint32_t node)
         value = to_number(js, value);
         if (!value || value->what != JSV_NUMBER || js_text_is(js->tree, operator, "+"))
                 return value;
-        return js_value_number(js, js_text_is(js->tree, operator, "-") ? (int64_t)(0 - (uint64_t)value->number) : ~value->number);
+        return js_value_number(js,
+                js_text_is(js->tree, operator, "-") ? (int64_t)(0 - (uint64_t)value->number) : ~value->number);
 }
 
 static bool is_text(const struct js_value *value)
@@ -207,7 +214,8 @@ static bool is_text(const struct js_value *value)
 
 static bool is_numeric(const struct js_value *value)
 {
-        return value && !value->open && !value->next && (value->what == JSV_NUMBER || (value->what == JSV_PLAIN && value->text));
+        return value && !value->open && !value->next &&
+                (value->what == JSV_NUMBER || (value->what == JSV_PLAIN && value->text));
 }
 
 static struct js_value *sum(struct js *js, struct js_value *a, struct js_value *b)
@@ -320,7 +328,8 @@ static struct js_value *subscript(struct js *js, uint32_t node)
         if (!base || !index)
                 return NULL;
         /* Around a program stands function (exports, require, module, __filename, __dirname). */
-        if (number && js->values[base] && js->values[base]->what == JSV_PATH && strcmp(js->values[base]->text, "globalThis.arguments") == 0)
+        if (number && js->values[base] && js->values[base]->what == JSV_PATH &&
+                strcmp(js->values[base]->text, "globalThis.arguments") == 0)
                 return number->number == 1   ? js_path(js, NULL, "globalThis.require", 18)
                        : number->number == 2 ? js_path(js, NULL, "globalThis.module", 17)
                                              : NULL;
@@ -352,8 +361,10 @@ static size_t exported(struct js *js, uint32_t statement, struct js_value **item
         unsigned kind = JS_NODE(js, what)->kind;
         bool many = kind == JS_LEXICAL || kind == JS_VAR;
         size_t n = 0;
-        for (uint32_t one = many ? js_first(tree, what) : what; one && n + 2 <= size; one = many ? js_next(tree, one) : 0) {
-                uint32_t name = kind == JS_IMPORT_ALIAS ? js_first(tree, one) : tree_field(tree, one, JSF_name), value = one;
+        for (uint32_t one = many ? js_first(tree, what) : what; one && n + 2 <= size;
+                one = many ? js_next(tree, one) : 0) {
+                uint32_t name = kind == JS_IMPORT_ALIAS ? js_first(tree, one) : tree_field(tree, one, JSF_name),
+                         value = one;
                 if (!name || JS_NODE(js, name)->kind != JS_IDENTIFIER)
                         continue;
                 if (many || kind == JS_ENUM)
@@ -401,7 +412,12 @@ static struct js_value *evaluate(struct js *js, uint32_t node)
         case JS_REGEX: return js_value_new(js, JSV_PLAIN);
         case JS_ARRAY: return array(js, node);
         case JS_OBJECT: return object(js, node);
-        case JS_FUNCTION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR: case JS_GENERATOR_DECLARATION: case JS_ARROW: case JS_METHOD:
+        case JS_FUNCTION:
+        case JS_FUNCTION_DECLARATION:
+        case JS_GENERATOR:
+        case JS_GENERATOR_DECLARATION:
+        case JS_ARROW:
+        case JS_METHOD:
         case JS_CLASS: case JS_CLASS_DECLARATION: {
                 struct js_value *value = js_value_new(js, JSV_FUNCTION);
                 value->node = node;
@@ -409,7 +425,8 @@ static struct js_value *evaluate(struct js *js, uint32_t node)
         }
         case JS_IDENTIFIER: case JS_SHORTHAND: return identifier(js, node);
         case JS_THIS: return this_value(js, node);
-        case JS_META: return js_text_is(tree, node, "import.meta") ? js_path(js, NULL, "globalThis.import.meta", 22) : NULL;
+        case JS_META:
+                return js_text_is(tree, node, "import.meta") ? js_path(js, NULL, "globalThis.import.meta", 22) : NULL;
         case JS_MEMBER: return member(js, node);
         case JS_SUBSCRIPT: return subscript(js, node);
         case JS_PAREN: case JS_SEQUENCE: case JS_AWAIT: case JS_COMPUTED: case JS_SPREAD: return last_value(js, node);
@@ -418,7 +435,8 @@ static struct js_value *evaluate(struct js *js, uint32_t node)
         case JS_AUGMENTED: case JS_BINARY: return binary(js, node);
         case JS_UNARY: return unary(js, node);
         case JS_TERNARY:
-                return js_either(js, js->values[tree_field(tree, node, JSF_consequence)], js->values[tree_field(tree, node, JSF_alternative)]);
+                return js_either(js, js->values[tree_field(tree, node, JSF_consequence)],
+                        js->values[tree_field(tree, node, JSF_alternative)]);
         case JS_CALL: case JS_NEW: {
                 const struct js_call call = js_call(js, node);
                 return js_call_value(js, &call);
@@ -452,7 +470,8 @@ static void feed(struct js *js, uint32_t node)
 
 static bool is_gateway(const struct js_value *value)
 {
-        static const char *const paths[] = { "globalThis", "globalThis.process", "globalThis.require", "globalThis.module", "globalThis.Reflect" };
+        static const char *const paths[] = { "globalThis", "globalThis.process", "globalThis.require",
+                "globalThis.module", "globalThis.Reflect" };
         for (; value; value = value->next)
                 for (size_t i = 0; value->what == JSV_PATH && i < ARRAY_LEN(paths); i++)
                         if (strcmp(paths[i], value->text) == 0)
@@ -487,7 +506,8 @@ static void note_members(struct js *js, uint32_t node)
                 property = tree_field(tree, node, JSF_property), value = tree_field(tree, node, JSF_value);
         else if (kind == JS_ASSIGNMENT && left && JS_NODE(js, left)->kind == JS_MEMBER)
                 property = tree_field(tree, left, JSF_property), value = tree_field(tree, node, JSF_right);
-        else if (kind == JS_ASSIGNMENT_PATTERN && left && JS_NODE(js, left)->kind == JS_IDENTIFIER && tree_kind(tree, node, JS_MODIFIER))
+        else if (kind == JS_ASSIGNMENT_PATTERN && left && JS_NODE(js, left)->kind == JS_IDENTIFIER &&
+                tree_kind(tree, node, JS_MODIFIER))
                 note_member(js, left, js_lookup(js, left));
         if (property && value && JS_NODE(js, property)->kind == JS_PROPERTY)
                 note_member(js, property, js->values[value]);

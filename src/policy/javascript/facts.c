@@ -46,15 +46,16 @@ static bool is_harmless(const struct js *js, uint32_t node, const struct js_valu
         unsigned above = JS_NODE(js, parent)->kind;
         if (above == JS_UNARY && operator_is(js, parent, tests))
                 return true;
-        if (is_assigned(js, at) && JS_NODE(js, at)->kind != JS_IDENTIFIER && strncmp(value->text, "globalThis.", 11) == 0 &&
-            !strchr(value->text + 11, '.'))
+        if (is_assigned(js, at) && JS_NODE(js, at)->kind != JS_IDENTIFIER &&
+                strncmp(value->text, "globalThis.", 11) == 0 && !strchr(value->text + 11, '.'))
                 return true;
         if (!is_path(value, "globalThis.Function"))
                 return false;
         if (above == JS_MEMBER && JS_NODE(js, at)->field == JSF_object) {
                 uint32_t property = tree_field(js->tree, parent, JSF_property);
-                return property && (js_text_is(js->tree, property, "prototype") || js_text_is(js->tree, property, "name") ||
-                                    js_text_is(js->tree, property, "length"));
+                return property &&
+                        (js_text_is(js->tree, property, "prototype") || js_text_is(js->tree, property, "name") ||
+                                js_text_is(js->tree, property, "length"));
         }
         return above == JS_BINARY && operator_is(js, parent, comparisons);
 }
@@ -65,13 +66,16 @@ static bool is_followed(struct js *js, uint32_t argument, uint32_t call)
         struct js_value *object, *name;
         uint32_t function = js_called_function(js, call), list = tree_field(js->tree, call, JSF_arguments);
         uint32_t parameters = function ? tree_field(js->tree, function, JSF_parameters) : 0;
-        uint32_t parameter = parameters ? js_first(js->tree, parameters) : function ? tree_field(js->tree, function, JSF_parameter) : 0;
+        uint32_t parameter = parameters ? js_first(js->tree, parameters)
+                : function              ? tree_field(js->tree, function, JSF_parameter)
+                                        : 0;
         const struct js_call parts = js_call(js, call);
         if (js_taking(&parts, &object, &name))
                 return true;
         /* The last is Reflect.apply(require, …). */
         for (const struct js_value *f = parts.function; f; f = f->next)
-                if (is_path(f, "globalThis.Object.prototype.toString") || (argument == js_first(js->tree, list) && js_same(f, js->values[argument])))
+                if (is_path(f, "globalThis.Object.prototype.toString") ||
+                        (argument == js_first(js->tree, list) && js_same(f, js->values[argument])))
                         return true;
         for (uint32_t at = js_first(js->tree, list); at && at != argument; at = js_next(js->tree, at))
                 parameter = parameter && parameters ? js_next(js->tree, parameter) : 0;
@@ -87,8 +91,21 @@ static bool is_handed_on(struct js *js, uint32_t node)
                 unsigned field = JS_NODE(js, node)->field;
                 switch (JS_NODE(js, parent)->kind) {
                 case JS_PAREN: case JS_AWAIT: break;
-                case JS_MEMBER: case JS_SUBSCRIPT: case JS_CALL: case JS_NEW: case JS_DECLARATOR: case JS_ASSIGNMENT_PATTERN: case JS_OBJECT_DEFAULT:
-                case JS_UNARY: case JS_STATEMENT: case JS_IF: case JS_WHILE: case JS_DO: case JS_WITH: case JS_FOR: case JS_UPDATE:
+                case JS_MEMBER:
+                case JS_SUBSCRIPT:
+                case JS_CALL:
+                case JS_NEW:
+                case JS_DECLARATOR:
+                case JS_ASSIGNMENT_PATTERN:
+                case JS_OBJECT_DEFAULT:
+                case JS_UNARY:
+                case JS_STATEMENT:
+                case JS_IF:
+                case JS_WHILE:
+                case JS_DO:
+                case JS_WITH:
+                case JS_FOR:
+                case JS_UPDATE:
                 case JS_AUGMENTED:
                         return false;
                 case JS_ASSIGNMENT:
@@ -122,7 +139,8 @@ static void handed_on(struct js *js, uint32_t node, const struct js_value *value
         bool process = is_path(value, "globalThis.process"), require = is_path(value, "globalThis.require");
         if ((!process && !require) || !is_handed_on(js, node))
                 return;
-        say(js, process ? FACT_DYNAMIC : FACT_DYNAMIC_IMPORT, node, process ? value->text : "require", process ? value->len : 7);
+        say(js, process ? FACT_DYNAMIC : FACT_DYNAMIC_IMPORT, node, process ? value->text : "require",
+                process ? value->len : 7);
 }
 
 static void references(struct js *js, uint32_t node, const struct js_value *value)
@@ -246,7 +264,8 @@ static void import(struct js *js, uint32_t node)
                         continue;
                 const struct name word = js_word(js, member);
                 const struct js_value *text = js_only(js->values[member], JSV_TEXT), *value;
-                value = text ? js_member(js, module, text->text, text->len) : js_member(js, module, word.text, word.len);
+                value = text ? js_member(js, module, text->text, text->len)
+                             : js_member(js, module, word.text, word.len);
                 if (value && value->what == JSV_PATH)
                         say(js, FACT_REFERENCE, member, value->text, value->len);
         }
@@ -292,7 +311,8 @@ static bool is_text(const struct js_value *value)
 
 static void text_as_code(struct js *js, const struct js_call *call)
 {
-        static const char *const timers[] = { "globalThis.setTimeout", "globalThis.setInterval", "globalThis.setImmediate" };
+        static const char *const timers[] = { "globalThis.setTimeout", "globalThis.setInterval",
+                "globalThis.setImmediate" };
         for (const struct js_value *f = call->function; f; f = f->next)
                 for (size_t i = 0; i < ARRAY_LEN(timers); i++)
                         if (is_path(f, timers[i]) && call->args_n && is_text(call->args[0]))
@@ -306,7 +326,8 @@ static void made_and_called(struct js *js, uint32_t node)
         if (JS_NODE(js, inner)->kind != JS_CALL && JS_NODE(js, inner)->kind != JS_NEW)
                 return;
         const struct js_call call = js_call(js, inner);
-        if (call.method && js_is("constructor", call.method, call.method_len) && call.args_n && is_text(call.args[call.args_n - 1]))
+        if (call.method && js_is("constructor", call.method, call.method_len) && call.args_n &&
+                is_text(call.args[call.args_n - 1]))
                 say(js, FACT_REFERENCE, inner, "globalThis.Function", 19);
 }
 
@@ -348,9 +369,11 @@ static void text(struct js *js, uint32_t node)
         if (value && value->len)
                 say(js, FACT_STRING, node, value->text, value->len);
         /* With holes: what stands between them. */
-        for (uint32_t child = JS_NODE(js, node)->child; child && !value && kind == JS_TEMPLATE; child = JS_NODE(js, child)->next)
+        for (uint32_t child = JS_NODE(js, node)->child; child && !value && kind == JS_TEMPLATE;
+                child = JS_NODE(js, child)->next)
                 if (JS_NODE(js, child)->kind == JS_FRAGMENT)
-                        say(js, FACT_STRING, child, js->tree->text + JS_NODE(js, child)->start, JS_NODE(js, child)->end - JS_NODE(js, child)->start);
+                        say(js, FACT_STRING, child, js->tree->text + JS_NODE(js, child)->start,
+                                JS_NODE(js, child)->end - JS_NODE(js, child)->start);
 }
 
 void js_facts(struct js *js)

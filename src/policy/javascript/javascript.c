@@ -42,8 +42,9 @@ static const char *cleaned(struct arena *arena, const char *text, size_t len, si
 }
 
 /*
- * Node.js gives up on brackets some thousands deep, every name is looked for in all scopes around it, and the parser's error recovery (tree-sitter 0.20) spoils its memory
- * on what has more than 65,535 parts.  Brackets in texts and comments count too; nobody writes so many of those.
+ * Node.js gives up on brackets some thousands deep, every name is looked for in all scopes around it, and the parser's
+ * error recovery (tree-sitter 0.20) spoils its memory on what has more than 65,535 parts.  Brackets in texts and
+ * comments count too; nobody writes so many of those.
  */
 #define DEPTH_MAX 2000
 
@@ -73,7 +74,8 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
                 facts_break(facts, (uint32_t)(nul - text), "SyntaxError: Invalid or unexpected token (a NUL byte)");
         size_t deep = too_deep(text, len);
         if (deep)
-                facts_break(facts, (uint32_t)deep, "RangeError: Maximum call stack size exceeded: brackets are nested too deeply");
+                facts_break(facts, (uint32_t)deep,
+                        "RangeError: Maximum call stack size exceeded: brackets are nested too deeply");
         *ret_len = len;
         return text;
 }
@@ -132,7 +134,8 @@ static int without_types(size_t len, struct facts *facts, struct tree *tree, str
         return 0;
 }
 
-static int analyse_as(const struct grammar *grammar, const char *text, size_t len, struct facts *facts, struct csn_error *err)
+static int analyse_as(const struct grammar *grammar, const char *text, size_t len, struct facts *facts,
+        struct csn_error *err)
 {
         struct tree tree;
         struct js js = { .tree = &tree, .arena = facts->arena, .facts = facts };

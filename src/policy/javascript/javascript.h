@@ -23,55 +23,60 @@
 #include "policy/analysis/facts.h"
 #include "policy/analysis/symbols.h"
 
-#define JS_KINDS_OF(X)                                                                                                             \
-        X(PROGRAM, program) X(EXPORT, export_statement) X(EXPORT_CLAUSE, export_clause) X(EXPORT_NAME, export_specifier)           \
-        X(NAMESPACE_EXPORT, namespace_export) X(IMPORT_WORD, import) X(IMPORT, import_statement) X(IMPORT_CLAUSE, import_clause)   \
-        X(NAMESPACE, namespace_import) X(NAMED_IMPORTS, named_imports) X(IMPORT_NAME, import_specifier)                            \
-        X(STATEMENT, expression_statement) X(VAR, variable_declaration) X(LEXICAL, lexical_declaration)                            \
-        X(DECLARATOR, variable_declarator) X(BLOCK, statement_block) X(ELSE, else_clause) X(IF, if_statement)                      \
-        X(SWITCH, switch_statement) X(SWITCH_BODY, switch_body) X(DEFAULT_CASE, switch_default) X(FOR, for_statement)              \
-        X(FOR_IN, for_in_statement) X(WHILE, while_statement) X(DO, do_statement) X(TRY, try_statement) X(WITH, with_statement)    \
-        X(BREAK, break_statement) X(CONTINUE, continue_statement) X(RETURN, return_statement) X(THROW, throw_statement)            \
-        X(LABELED, labeled_statement) X(CATCH, catch_clause) X(PAREN, parenthesized_expression) X(YIELD, yield_expression)         \
-        X(OBJECT, object) X(OBJECT_PATTERN, object_pattern) X(ASSIGNMENT_PATTERN, assignment_pattern)                              \
-        X(OBJECT_DEFAULT, object_assignment_pattern) X(ARRAY, array) X(ARRAY_PATTERN, array_pattern) X(JSX, jsx_element)           \
-        X(JSX_OPEN, jsx_opening_element) X(JSX_SINGLE, jsx_self_closing_element) X(CLASS, class)                                   \
-        X(CLASS_DECLARATION, class_declaration) X(HERITAGE, class_heritage) X(FUNCTION, function_expression)                       \
-        X(FUNCTION_DECLARATION, function_declaration) X(GENERATOR, generator_function)                                             \
-        X(GENERATOR_DECLARATION, generator_function_declaration) X(ARROW, arrow_function) X(CHAIN, optional_chain)                 \
-        X(CALL, call_expression) X(NEW, new_expression) X(AWAIT, await_expression) X(MEMBER, member_expression)                    \
-        X(SUBSCRIPT, subscript_expression) X(ASSIGNMENT, assignment_expression) X(AUGMENTED, augmented_assignment_expression)      \
-        X(SPREAD, spread_element) X(TERNARY, ternary_expression) X(BINARY, binary_expression) X(UNARY, unary_expression)           \
-        X(UPDATE, update_expression) X(SEQUENCE, sequence_expression) X(STRING, string) X(TEMPLATE, template_string)               \
-        X(FRAGMENT, string_fragment) X(ESCAPE, escape_sequence) X(HOLE, template_substitution) X(REGEX, regex)                     \
-        X(REGEX_PATTERN, regex_pattern) X(REGEX_FLAGS, regex_flags) X(NUMBER, number) X(IDENTIFIER, identifier)                    \
-        X(PROPERTY, property_identifier) X(PRIVATE, private_property_identifier) X(SHORTHAND, shorthand_property_identifier)       \
-        X(SHORTHAND_PATTERN, shorthand_property_identifier_pattern) X(LABEL, statement_identifier) X(META, meta_property)          \
-        X(THIS, this) X(SUPER, super) X(TRUE, true) X(FALSE, false) X(NULL, null) X(UNDEFINED, undefined) X(ARGUMENTS, arguments)  \
-        X(DECORATOR, decorator) X(CLASS_BODY, class_body) X(FIELD, field_definition) X(PARAMETERS, formal_parameters)              \
-        X(STATIC_BLOCK, class_static_block) X(REST, rest_pattern) X(METHOD, method_definition) X(PAIR, pair)                       \
-        X(PAIR_PATTERN, pair_pattern) X(COMPUTED, computed_property_name) X(COMMENT, comment) X(HTML_COMMENT, html_comment)        \
-        X(ERROR, ERROR)
+#define JS_KINDS_OF(X)                                                                                                 \
+        X(PROGRAM, program) X(EXPORT, export_statement) X(EXPORT_CLAUSE, export_clause)                                \
+        X(EXPORT_NAME, export_specifier) X(NAMESPACE_EXPORT, namespace_export) X(IMPORT_WORD, import)                  \
+        X(IMPORT, import_statement) X(IMPORT_CLAUSE, import_clause) X(NAMESPACE, namespace_import)                     \
+        X(NAMED_IMPORTS, named_imports) X(IMPORT_NAME, import_specifier) X(STATEMENT, expression_statement)            \
+        X(VAR, variable_declaration) X(LEXICAL, lexical_declaration) X(DECLARATOR, variable_declarator)                \
+        X(BLOCK, statement_block) X(ELSE, else_clause) X(IF, if_statement) X(SWITCH, switch_statement)                 \
+        X(SWITCH_BODY, switch_body) X(DEFAULT_CASE, switch_default) X(FOR, for_statement)                              \
+        X(FOR_IN, for_in_statement) X(WHILE, while_statement) X(DO, do_statement) X(TRY, try_statement)                \
+        X(WITH, with_statement) X(BREAK, break_statement) X(CONTINUE, continue_statement)                              \
+        X(RETURN, return_statement) X(THROW, throw_statement) X(LABELED, labeled_statement) X(CATCH, catch_clause)     \
+        X(PAREN, parenthesized_expression) X(YIELD, yield_expression) X(OBJECT, object)                                \
+        X(OBJECT_PATTERN, object_pattern) X(ASSIGNMENT_PATTERN, assignment_pattern)                                    \
+        X(OBJECT_DEFAULT, object_assignment_pattern) X(ARRAY, array) X(ARRAY_PATTERN, array_pattern)                   \
+        X(JSX, jsx_element) X(JSX_OPEN, jsx_opening_element) X(JSX_SINGLE, jsx_self_closing_element) X(CLASS, class)   \
+        X(CLASS_DECLARATION, class_declaration) X(HERITAGE, class_heritage) X(FUNCTION, function_expression)           \
+        X(FUNCTION_DECLARATION, function_declaration) X(GENERATOR, generator_function)                                 \
+        X(GENERATOR_DECLARATION, generator_function_declaration) X(ARROW, arrow_function) X(CHAIN, optional_chain)     \
+        X(CALL, call_expression) X(NEW, new_expression) X(AWAIT, await_expression) X(MEMBER, member_expression)        \
+        X(SUBSCRIPT, subscript_expression) X(ASSIGNMENT, assignment_expression)                                        \
+        X(AUGMENTED, augmented_assignment_expression) X(SPREAD, spread_element) X(TERNARY, ternary_expression)         \
+        X(BINARY, binary_expression) X(UNARY, unary_expression) X(UPDATE, update_expression)                           \
+        X(SEQUENCE, sequence_expression) X(STRING, string) X(TEMPLATE, template_string) X(FRAGMENT, string_fragment)   \
+        X(ESCAPE, escape_sequence) X(HOLE, template_substitution) X(REGEX, regex) X(REGEX_PATTERN, regex_pattern)      \
+        X(REGEX_FLAGS, regex_flags) X(NUMBER, number) X(IDENTIFIER, identifier) X(PROPERTY, property_identifier)       \
+        X(PRIVATE, private_property_identifier) X(SHORTHAND, shorthand_property_identifier)                            \
+        X(SHORTHAND_PATTERN, shorthand_property_identifier_pattern) X(LABEL, statement_identifier)                     \
+        X(META, meta_property) X(THIS, this) X(SUPER, super) X(TRUE, true) X(FALSE, false) X(NULL, null)               \
+        X(UNDEFINED, undefined) X(ARGUMENTS, arguments) X(DECORATOR, decorator) X(CLASS_BODY, class_body)              \
+        X(FIELD, field_definition) X(PARAMETERS, formal_parameters) X(STATIC_BLOCK, class_static_block)                \
+        X(REST, rest_pattern) X(METHOD, method_definition) X(PAIR, pair) X(PAIR_PATTERN, pair_pattern)                 \
+        X(COMPUTED, computed_property_name) X(COMMENT, comment) X(HTML_COMMENT, html_comment) X(ERROR, ERROR)
 
 /* The additional kinds of TypeScript's grammar. */
-#define JS_TYPES_OF(X)                                                                                                             \
-        X(TYPE_ANNOTATION, type_annotation) X(TYPE_ARGUMENTS, type_arguments) X(TYPE_PARAMETERS, type_parameters)                  \
-        X(ASSERTS_ANNOTATION, asserts_annotation) X(PREDICATE_ANNOTATION, type_predicate_annotation)                               \
-        X(INTERFACE, interface_declaration) X(TYPE_ALIAS, type_alias_declaration) X(AMBIENT, ambient_declaration)                  \
-        X(FUNCTION_SIGNATURE, function_signature) X(METHOD_SIGNATURE, method_signature)                                            \
-        X(ABSTRACT_SIGNATURE, abstract_method_signature) X(INDEX_SIGNATURE, index_signature) X(IMPLEMENTS, implements_clause)      \
-        X(TYPE_NAME, type_identifier) X(PREDEFINED, predefined_type) X(AS, as_expression) X(SATISFIES, satisfies_expression)       \
-        X(NON_NULL, non_null_expression) X(TYPE_ASSERTION, type_assertion) X(INSTANTIATION, instantiation_expression)              \
-        X(EXTENDS, extends_clause) X(ABSTRACT_CLASS, abstract_class_declaration) X(TYPED_FIELD, public_field_definition)           \
-        X(REQUIRED_PARAMETER, required_parameter) X(OPTIONAL_PARAMETER, optional_parameter) X(MODIFIER, accessibility_modifier)    \
-        X(OVERRIDE, override_modifier) X(ENUM, enum_declaration) X(ENUM_BODY, enum_body) X(ENUM_MEMBER, enum_assignment)           \
-        X(SPACE, internal_module) X(MODULE, module) X(NESTED_NAME, nested_identifier) X(IMPORT_ALIAS, import_alias)                \
-        X(IMPORT_REQUIRE, import_require_clause) X(OBJECT_TYPE, object_type) X(INTERFACE_BODY, interface_body)
+#define JS_TYPES_OF(X)                                                                                                 \
+        X(TYPE_ANNOTATION, type_annotation) X(TYPE_ARGUMENTS, type_arguments) X(TYPE_PARAMETERS, type_parameters)      \
+        X(ASSERTS_ANNOTATION, asserts_annotation) X(PREDICATE_ANNOTATION, type_predicate_annotation)                   \
+        X(INTERFACE, interface_declaration) X(TYPE_ALIAS, type_alias_declaration) X(AMBIENT, ambient_declaration)      \
+        X(FUNCTION_SIGNATURE, function_signature) X(METHOD_SIGNATURE, method_signature)                                \
+        X(ABSTRACT_SIGNATURE, abstract_method_signature) X(INDEX_SIGNATURE, index_signature)                           \
+        X(IMPLEMENTS, implements_clause) X(TYPE_NAME, type_identifier) X(PREDEFINED, predefined_type)                  \
+        X(AS, as_expression) X(SATISFIES, satisfies_expression) X(NON_NULL, non_null_expression)                       \
+        X(TYPE_ASSERTION, type_assertion) X(INSTANTIATION, instantiation_expression) X(EXTENDS, extends_clause)        \
+        X(ABSTRACT_CLASS, abstract_class_declaration) X(TYPED_FIELD, public_field_definition)                          \
+        X(REQUIRED_PARAMETER, required_parameter) X(OPTIONAL_PARAMETER, optional_parameter)                            \
+        X(MODIFIER, accessibility_modifier) X(OVERRIDE, override_modifier) X(ENUM, enum_declaration)                   \
+        X(ENUM_BODY, enum_body) X(ENUM_MEMBER, enum_assignment) X(SPACE, internal_module) X(MODULE, module)            \
+        X(NESTED_NAME, nested_identifier) X(IMPORT_ALIAS, import_alias) X(IMPORT_REQUIRE, import_require_clause)       \
+        X(OBJECT_TYPE, object_type) X(INTERFACE_BODY, interface_body)
 
-#define JS_FIELDS_OF(X)                                                                                                            \
-        X(name) X(alias) X(source) X(value) X(body) X(parameters) X(parameter) X(function) X(arguments) X(object) X(property)      \
-        X(index) X(operator) X(argument) X(condition) X(alternative) X(consequence) X(left) X(right) X(kind) X(key) X(label)       \
-        X(constructor) X(declaration) X(handler) X(finalizer) X(optional_chain) X(pattern)
+#define JS_FIELDS_OF(X)                                                                                                \
+        X(name) X(alias) X(source) X(value) X(body) X(parameters) X(parameter) X(function) X(arguments) X(object)      \
+        X(property) X(index) X(operator) X(argument) X(condition) X(alternative) X(consequence) X(left) X(right)       \
+        X(kind) X(key) X(label) X(constructor) X(declaration) X(handler) X(finalizer) X(optional_chain) X(pattern)
 
 #define X(name, text) JS_##name,
 enum js_kind {
@@ -155,7 +160,15 @@ struct js_source {
 };
 
 /* How a name was declared; bits.  MERGED: an enum or a namespace, several of which may share a name. */
-enum { JSD_LEXICAL = 1, JSD_VAR = 2, JSD_FUNCTION = 4, JSD_PARAMETER = 8, JSD_CATCH = 16, JSD_IMPLICIT = 32, JSD_MERGED = 64 };
+enum {
+        JSD_LEXICAL = 1,
+        JSD_VAR = 2,
+        JSD_FUNCTION = 4,
+        JSD_PARAMETER = 8,
+        JSD_CATCH = 16,
+        JSD_IMPLICIT = 32,
+        JSD_MERGED = 64
+};
 
 /* A name in a scope. */
 struct js_binding {
@@ -273,7 +286,8 @@ bool js_unescape(const char *text, size_t start, size_t end, bool identifier, st
 /* The value of `"" + value`; NULL: not constant. */
 struct js_value *js_string_of(struct js *js, struct js_value *value);
 /* The result of a method of a constant text, list or Buffer; NULL: unknown. */
-struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len, struct js_value **args, size_t args_n);
+struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len,
+        struct js_value **args, size_t args_n);
 struct js_value *js_decoded(struct js *js, const struct js_value *text, const char *encoding, size_t len);
 struct js_value *js_from_codes(struct js *js, struct js_value **args, size_t n);
 struct js_value *js_unpercent(struct js *js, const struct js_value *text);

@@ -4,14 +4,13 @@
 /* ---- modules ---- */
 
 /* What Node.js brings along (module.builtinModules); the last ones only as node:NAME. */
-static const char *const builtin_modules[] = {
-        "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram", "diagnostics_channel",
-        "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process",
-        "punycode", "querystring", "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url",
-        "util", "v8", "vm", "wasi", "worker_threads", "zlib", "_http_agent", "_http_client", "_http_common", "_http_incoming",
-        "_http_outgoing", "_http_server", "_stream_duplex", "_stream_passthrough", "_stream_readable", "_stream_transform",
-        "_stream_wrap", "_stream_writable", "_tls_common", "_tls_wrap", NULL
-};
+static const char *const builtin_modules[] = { "assert", "async_hooks", "buffer", "child_process", "cluster", "console",
+        "constants", "crypto", "dgram", "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2",
+        "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode", "querystring",
+        "readline", "repl", "stream", "string_decoder", "sys", "timers", "tls", "trace_events", "tty", "url", "util",
+        "v8", "vm", "wasi", "worker_threads", "zlib", "_http_agent", "_http_client", "_http_common", "_http_incoming",
+        "_http_outgoing", "_http_server", "_stream_duplex", "_stream_passthrough", "_stream_readable",
+        "_stream_transform", "_stream_wrap", "_stream_writable", "_tls_common", "_tls_wrap", NULL };
 
 static bool is_builtin(const char *name, size_t len)
 {
@@ -24,7 +23,8 @@ static bool is_builtin(const char *name, size_t len)
 const char *js_module_name(struct js *js, const char *name, size_t len, size_t *ret_len)
 {
         bool node = len > 5 && memcmp(name, "node:", 5) == 0;
-        if (!len || len > JS_PATH_MAX || name[0] == '.' || name[0] == '/' || name[0] == '#' || (len > 5 && memcmp(name, "file:", 5) == 0))
+        if (!len || len > JS_PATH_MAX || name[0] == '.' || name[0] == '/' || name[0] == '#' ||
+                (len > 5 && memcmp(name, "file:", 5) == 0))
                 return NULL;
         const char *bare = node ? name + 5 : name;
         size_t bare_len = node ? len - 5 : len;
@@ -91,9 +91,9 @@ static const struct { const char *path, *same; } module_aliases[] = {
         { "globalThis.Function.prototype.constructor", "globalThis.Function" },
 };
 
-static const char *const objects[] = {   /* members of globalThis that are no functions, and whose members are */
-        "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "module", "exports", "crypto", "performance",
-        "navigator", "document", "import", "undefined", "NaN", "Infinity", "arguments", NULL
+static const char *const objects[] = { /* members of globalThis that are no functions, and whose members are */
+        "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "module", "exports",
+        "crypto", "performance", "navigator", "document", "import", "undefined", "NaN", "Infinity", "arguments", NULL
 };
 
 static bool is_object(const char *name)
@@ -105,15 +105,15 @@ static bool is_object(const char *name)
 }
 
 /* The functions among those that begin with a small letter. */
-static const char *const functions[] = {
-        "eval", "parseInt", "parseFloat", "isNaN", "isFinite", "fetch", "require", "atob", "btoa", "structuredClone", "queueMicrotask",
-        "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "escape", "unescape",
-        "encodeURI", "encodeURIComponent", "decodeURI", "decodeURIComponent", "alert", "gc", NULL
-};
+static const char *const functions[] = { "eval", "parseInt", "parseFloat", "isNaN", "isFinite", "fetch", "require",
+        "atob", "btoa", "structuredClone", "queueMicrotask", "setTimeout", "setInterval", "setImmediate",
+        "clearTimeout", "clearInterval", "clearImmediate", "escape", "unescape", "encodeURI", "encodeURIComponent",
+        "decodeURI", "decodeURIComponent", "alert", "gc", NULL };
 
 static bool is_function_path(const char *path)
 {
-        const char *name = strncmp(path, "globalThis.", 11) == 0 ? path + 11 : NULL, *dot = name ? strchr(name, '.') : NULL;
+        const char *name = strncmp(path, "globalThis.", 11) == 0 ? path + 11 : NULL,
+                   *dot = name ? strchr(name, '.') : NULL;
         const char *last = strrchr(path, '.');
         size_t len = strlen(path);
         if (last && (strcmp(last, ".prototype") == 0 || strcmp(last, ".__proto__") == 0))
@@ -123,9 +123,10 @@ static bool is_function_path(const char *path)
         if (path[len - 1] == ')' || is_object(name))
                 return false;
         if (dot && last)
-                return strncmp(name, "process.", 8) != 0 || strcmp(last, ".on") == 0 || strcmp(last, ".nextTick") == 0 ||
-                       strcmp(last, ".cwd") == 0 || strcmp(last, ".exit") == 0 || strcmp(last, ".hrtime") == 0 || strcmp(last, ".uptime") == 0 ||
-                       strcmp(last, ".memoryUsage") == 0 || strcmp(last, ".write") == 0;
+                return strncmp(name, "process.", 8) != 0 || strcmp(last, ".on") == 0 ||
+                        strcmp(last, ".nextTick") == 0 || strcmp(last, ".cwd") == 0 || strcmp(last, ".exit") == 0 ||
+                        strcmp(last, ".hrtime") == 0 || strcmp(last, ".uptime") == 0 ||
+                        strcmp(last, ".memoryUsage") == 0 || strcmp(last, ".write") == 0;
         for (size_t i = 0; functions[i]; i++)
                 if (strcmp(functions[i], name) == 0)
                         return true;
@@ -134,7 +135,8 @@ static bool is_function_path(const char *path)
 
 bool js_is_callable(const struct js_value *value)
 {
-        return value->what == JSV_FUNCTION || value->what == JSV_METHOD || (value->what == JSV_PATH && is_function_path(value->text));
+        return value->what == JSV_FUNCTION || value->what == JSV_METHOD ||
+                (value->what == JSV_PATH && is_function_path(value->text));
 }
 
 struct js_value *js_path(struct js *js, const char *base, const char *name, size_t len)
@@ -143,13 +145,15 @@ struct js_value *js_path(struct js *js, const char *base, const char *name, size
         if (base_len + len + 1 > JS_PATH_MAX || memchr(name, 0, len))
                 return NULL;
         /* What a module exports by default is the module; a member of a module's class Module, too. */
-        if (base && js_is("default", name, len) && (strncmp(base, "node:", 5) == 0 || strcmp(base, "globalThis.process") == 0))
+        if (base && js_is("default", name, len) &&
+                (strncmp(base, "node:", 5) == 0 || strcmp(base, "globalThis.process") == 0))
                 return js_value_text(js, JSV_PATH, base, base_len);
         char *text = base ? arena_text(js->arena, "%s.%.*s", base, (int)len, name) : arena_copy(js->arena, name, len);
         for (size_t i = 0; i < ARRAY_LEN(module_aliases); i++)
                 if (strcmp(module_aliases[i].path, text) == 0) {
                         bool reached = module_aliases[i].same[0] == '+';
-                        struct js_value *value = js_value_text(js, JSV_PATH, module_aliases[i].same + reached, strlen(module_aliases[i].same + reached));
+                        struct js_value *value = js_value_text(js, JSV_PATH, module_aliases[i].same + reached,
+                                strlen(module_aliases[i].same + reached));
                         value->reached = reached;
                         return value;
                 }
@@ -159,12 +163,11 @@ struct js_value *js_path(struct js *js, const char *base, const char *name, size
 /* ---- members and items ---- */
 
 /* Methods that everybody knows by name, whatever they are taken from. */
-static const char *const known_methods[] = {
-        "at", "bind", "call", "apply", "charAt", "concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "flat", "flatMap",
-        "forEach", "hasOwnProperty", "includes", "indexOf", "isPrototypeOf", "join", "lastIndexOf", "map", "pop", "push", "reduce",
-        "reduceRight", "replace", "reverse", "shift", "slice", "some", "sort", "splice", "split", "sub", "substr", "substring",
-        "toLocaleString", "toLowerCase", "toString", "toUpperCase", "trim", "unshift", "valueOf", NULL
-};
+static const char *const known_methods[] = { "at", "bind", "call", "apply", "charAt", "concat", "copyWithin", "every",
+        "fill", "filter", "find", "findIndex", "flat", "flatMap", "forEach", "hasOwnProperty", "includes", "indexOf",
+        "isPrototypeOf", "join", "lastIndexOf", "map", "pop", "push", "reduce", "reduceRight", "replace", "reverse",
+        "shift", "slice", "some", "sort", "splice", "split", "sub", "substr", "substring", "toLocaleString",
+        "toLowerCase", "toString", "toUpperCase", "trim", "unshift", "valueOf", NULL };
 
 static bool is_known_method(const char *name, size_t len)
 {
@@ -208,7 +211,9 @@ static struct js_value *own_member(const struct js_value *object, const char *na
 /* What is in require.cache and in module.children is a module, under whatever name. */
 static bool holds_modules(const struct js_value *of, bool named)
 {
-        return of && of->what == JSV_PATH && (strcmp(of->text, "globalThis.require.cache") == 0 || (!named && strcmp(of->text, "globalThis.module.children") == 0));
+        return of && of->what == JSV_PATH &&
+                (strcmp(of->text, "globalThis.require.cache") == 0 ||
+                        (!named && strcmp(of->text, "globalThis.module.children") == 0));
 }
 
 static struct js_value *member_of(struct js *js, const struct js_value *of, const char *name, size_t len)

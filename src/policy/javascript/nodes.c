@@ -4,8 +4,12 @@
 bool js_is_function(unsigned kind)
 {
         switch (kind) {
-        case JS_FUNCTION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR: case JS_GENERATOR_DECLARATION: case JS_ARROW: case JS_METHOD:
-                return true;
+        case JS_FUNCTION:
+        case JS_FUNCTION_DECLARATION:
+        case JS_GENERATOR:
+        case JS_GENERATOR_DECLARATION:
+        case JS_ARROW:
+        case JS_METHOD: return true;
         default:
                 return false;
         }
@@ -13,7 +17,9 @@ bool js_is_function(unsigned kind)
 
 static uint32_t from(const struct tree *tree, uint32_t child)
 {
-        while (child && (tree->nodes[child].token || tree->nodes[child].kind == JS_COMMENT || tree->nodes[child].kind == JS_HTML_COMMENT))
+        while (child &&
+                (tree->nodes[child].token || tree->nodes[child].kind == JS_COMMENT ||
+                        tree->nodes[child].kind == JS_HTML_COMMENT))
                 child = tree->nodes[child].next;
         return child;
 }

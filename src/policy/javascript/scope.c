@@ -65,16 +65,18 @@ static void source_value(struct js *js, struct js_binding *binding, struct js_va
 /* The scope that `var` means. */
 static uint32_t var_scope(const struct js *js, uint32_t scope)
 {
-        while (js->scopes[scope].kind != JSC_MODULE && js->scopes[scope].kind != JSC_BODY && js->scopes[scope].kind != JSC_FUNCTION)
+        while (js->scopes[scope].kind != JSC_MODULE && js->scopes[scope].kind != JSC_BODY &&
+                js->scopes[scope].kind != JSC_FUNCTION)
                 scope = js->scopes[scope].parent;
         return scope;
 }
 
 static void clash(struct js *js, uint32_t at, uint32_t name)
 {
-        facts_break(js->facts, JS_NODE(js, at)->start, arena_text(js->arena, "SyntaxError: Identifier '%.*s' has already been declared",
-                                                                   (int)(js->names.list[name].len < 100 ? js->names.list[name].len : 100),
-                                                                   js->names.list[name].text));
+        facts_break(js->facts, JS_NODE(js, at)->start,
+                arena_text(js->arena, "SyntaxError: Identifier '%.*s' has already been declared",
+                        (int)(js->names.list[name].len < 100 ? js->names.list[name].len : 100),
+                        js->names.list[name].text));
 }
 
 static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, unsigned how)
@@ -89,7 +91,8 @@ static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, un
         struct js_binding *binding = binding_of(js, into, name);
         bool lexical = how == JSD_LEXICAL, was_lexical = binding->declared & JSD_LEXICAL;
         unsigned kind = JS_NODE(js, js->scopes[into].node)->kind;
-        bool twice = how == JSD_PARAMETER && binding->declared & JSD_PARAMETER && (kind == JS_ARROW || kind == JS_METHOD);
+        bool twice =
+                how == JSD_PARAMETER && binding->declared & JSD_PARAMETER && (kind == JS_ARROW || kind == JS_METHOD);
         if ((was_lexical && how != JSD_MERGED) || twice || (lexical && binding->declared & ~JSD_MERGED))
                 clash(js, at, name);
         if (lexical && js->scopes[into].kind == JSC_BODY) {
@@ -135,9 +138,12 @@ static struct js_from step(struct js *js, struct js_from from, enum js_step_how 
         return (struct js_from){ from.node, step };
 }
 
-static struct target part(struct js *js, const struct target *of, uint32_t node, enum js_step_how how, uint32_t key, int64_t index)
+static struct target part(struct js *js, const struct target *of, uint32_t node, enum js_step_how how, uint32_t key,
+        int64_t index)
 {
-        struct target target = { .node = node, .from = step(js, of->from, how, key, index), .has_other = of->has_other };
+        struct target target = {
+                .node = node, .from = step(js, of->from, how, key, index), .has_other = of->has_other
+        };
         if (of->has_other)
                 target.other = step(js, of->other, how, key, index);
         const struct js_from taken[] = { target.from, target.other };
@@ -192,7 +198,8 @@ static void bind_name(struct js *js, const struct target *target, unsigned how)
         if (!how) {
                 js->roles[at] = JSR_STORE;
                 for (int i = 0; i < 1 + target->has_other; i++) {
-                        js->assigned = list_room(js->assigned, js->assigned_n, &js->assigned_size, sizeof *js->assigned);
+                        js->assigned =
+                                list_room(js->assigned, js->assigned_n, &js->assigned_size, sizeof *js->assigned);
                         js->assigned[js->assigned_n++] = (struct js_assigned){ at, i ? target->other : target->from };
                 }
                 return;
@@ -224,15 +231,21 @@ static void bind_target(struct js *js, uint32_t node, uint32_t scope, struct js_
                 case JS_OBJECT_PATTERN: case JS_OBJECT: object_pattern(js, &todo, &target); break;
                 case JS_ARRAY_PATTERN: case JS_ARRAY: array_pattern(js, &todo, &target); break;
                 case JS_ASSIGNMENT_PATTERN: case JS_OBJECT_DEFAULT: case JS_ASSIGNMENT: {
-                        uint32_t left = tree_field(js->tree, target.node, JSF_left), right = tree_field(js->tree, target.node, JSF_right);
+                        uint32_t left = tree_field(js->tree, target.node, JSF_left),
+                                 right = tree_field(js->tree, target.node, JSF_right);
                         if (left)
-                                push(&todo, (struct target){ .node = left, .from = target.from, .other = { right, NULL }, .has_other = right });
+                                push(&todo,
+                                        (struct target){ .node = left,
+                                                .from = target.from,
+                                                .other = { right, NULL },
+                                                .has_other = right });
                         break;
                 }
                 case JS_REST: case JS_PAREN:
                         if (js_first(js->tree, target.node))
-                                push(&todo, (struct target){ .node = js_first(js->tree, target.node),
-                                                             .from = kind == JS_PAREN ? target.from : (struct js_from){ 0 } });
+                                push(&todo,
+                                        (struct target){ .node = js_first(js->tree, target.node),
+                                                .from = kind == JS_PAREN ? target.from : (struct js_from){ 0 } });
                         break;
                 default: break;
                 }
@@ -286,9 +299,12 @@ static struct js_from item_of_list(struct js *js, uint32_t at)
 {
         static const char *const methods[] = { "map", "forEach", "filter", "flatMap", "some", "every", "find" };
         uint32_t list = JS_NODE(js, at)->parent, call = JS_NODE(js, list)->parent;
-        bool argument = JS_NODE(js, list)->kind == JS_ARGUMENTS && JS_NODE(js, call)->kind == JS_CALL && js_first(js->tree, list) == at;
-        uint32_t callee = argument && !tree_field(js->tree, at, JSF_name) ? tree_field(js->tree, call, JSF_function) : 0;
-        uint32_t property = callee && JS_NODE(js, callee)->kind == JS_MEMBER ? tree_field(js->tree, callee, JSF_property) : 0;
+        bool argument = JS_NODE(js, list)->kind == JS_ARGUMENTS && JS_NODE(js, call)->kind == JS_CALL &&
+                js_first(js->tree, list) == at;
+        uint32_t callee =
+                argument && !tree_field(js->tree, at, JSF_name) ? tree_field(js->tree, call, JSF_function) : 0;
+        uint32_t property =
+                callee && JS_NODE(js, callee)->kind == JS_MEMBER ? tree_field(js->tree, callee, JSF_property) : 0;
         uint32_t object = property ? js_bare(js->tree, tree_field(js->tree, callee, JSF_object)) : 0;
         for (size_t i = 0; JS_NODE(js, object)->kind == JS_ARRAY && i < ARRAY_LEN(methods); i++)
                 if (js_text_is(js->tree, property, methods[i]))
@@ -316,7 +332,8 @@ static void function(struct js *js, uint32_t at)
                 bind_target(js, single, inner, item_of_list(js, at), JSD_PARAMETER);
         }
         for (uint32_t p = parameters ? js_first(tree, parameters) : 0; p; p = js_next(tree, p))
-                bind_target(js, p, inner, p == js_first(tree, parameters) ? item_of_list(js, at) : (struct js_from){ 0 }, JSD_PARAMETER);
+                bind_target(js, p, inner,
+                        p == js_first(tree, parameters) ? item_of_list(js, at) : (struct js_from){ 0 }, JSD_PARAMETER);
         set_scope(js, body, scope_new(js, JSC_BODY, inner, at));
         if (kind == JS_ARROW && body && JS_NODE(js, body)->kind != JS_BLOCK)
                 add_return(js, at, body);
@@ -324,7 +341,8 @@ static void function(struct js *js, uint32_t at)
 
 static void class(struct js *js, uint32_t at)
 {
-        uint32_t name = tree_field(js->tree, at, JSF_name), outer = js->scope_of[at], inner = scope_new(js, JSC_CLASS, outer, at);
+        uint32_t name = tree_field(js->tree, at, JSF_name), outer = js->scope_of[at],
+                 inner = scope_new(js, JSC_CLASS, outer, at);
         if (name && JS_NODE(js, at)->kind == JS_CLASS_DECLARATION)
                 bind_fixed(js, name, outer, JSD_LEXICAL, function_value(js, at));
         if (name)
@@ -382,7 +400,8 @@ static const char *constant(struct js *js, uint32_t node, size_t *ret_len)
 static void import_one(struct js *js, uint32_t at, struct js_value *module)
 {
         const struct tree *tree = js->tree;
-        uint32_t name = tree_field(tree, at, JSF_name), alias = tree_field(tree, at, JSF_alias), target = alias ? alias : name;
+        uint32_t name = tree_field(tree, at, JSF_name), alias = tree_field(tree, at, JSF_alias),
+                 target = alias ? alias : name;
         size_t len = 0;
         if (!name || !target || JS_NODE(js, target)->kind != JS_IDENTIFIER)
                 return;
@@ -410,7 +429,8 @@ static void import_statement(struct js *js, uint32_t at)
                 uint32_t inner = js_first(tree, part);
                 js->scope_of[part] = js->scope_of[at];
                 if (kind == JS_IDENTIFIER)
-                        bind_fixed(js, part, js->scope_of[at], JSD_LEXICAL, module ? js_member(js, module, "default", 7) : NULL);
+                        bind_fixed(js, part, js->scope_of[at], JSD_LEXICAL,
+                                module ? js_member(js, module, "default", 7) : NULL);
                 else if (kind == JS_NAMESPACE && inner)
                         bind_fixed(js, inner, js->scope_of[at], JSD_LEXICAL, module);
                 for (; kind == JS_NAMED_IMPORTS && inner; inner = js_next(tree, inner)) {
@@ -489,9 +509,12 @@ static void visit(struct js *js, uint32_t at)
         const struct tree *tree = js->tree;
         unsigned above;
         switch (JS_NODE(js, at)->kind) {
-        case JS_FUNCTION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR: case JS_GENERATOR_DECLARATION: case JS_ARROW: case JS_METHOD:
-                function(js, at);
-                break;
+        case JS_FUNCTION:
+        case JS_FUNCTION_DECLARATION:
+        case JS_GENERATOR:
+        case JS_GENERATOR_DECLARATION:
+        case JS_ARROW:
+        case JS_METHOD: function(js, at); break;
         case JS_CLASS: case JS_CLASS_DECLARATION: class(js, at); break;
         case JS_STATIC_BLOCK: block(js, at, JSC_BODY); break;
         case JS_BLOCK:
@@ -504,7 +527,8 @@ static void visit(struct js *js, uint32_t at)
         case JS_WITH: block(js, at, JSC_WITH); break;
         case JS_CATCH:
                 block(js, at, JSC_CATCH);
-                bind_target(js, tree_field(tree, at, JSF_parameter), js->scope_of[at], (struct js_from){ 0 }, JSD_CATCH);
+                bind_target(js, tree_field(tree, at, JSF_parameter), js->scope_of[at], (struct js_from){ 0 },
+                        JSD_CATCH);
                 break;
         case JS_FOR_IN: for_in(js, at); break;
         case JS_VAR: variables(js, at, JSD_VAR); break;
@@ -515,7 +539,8 @@ static void visit(struct js *js, uint32_t at)
         case JS_MODULE: module(js, at); break;
         case JS_EXPORT: export_statement(js, at); break;
         case JS_ASSIGNMENT:
-                bind_target(js, tree_field(tree, at, JSF_left), js->scope_of[at], (struct js_from){ tree_field(tree, at, JSF_right), NULL }, 0);
+                bind_target(js, tree_field(tree, at, JSF_left), js->scope_of[at],
+                        (struct js_from){ tree_field(tree, at, JSF_right), NULL }, 0);
                 break;
         case JS_AUGMENTED: {
                 uint32_t left = js_bare(tree, tree_field(tree, at, JSF_left));
@@ -586,11 +611,14 @@ uint32_t js_called_function(struct js *js, uint32_t call)
 /* [].map(function () { … }), and no object for its `this`. */
 static uint32_t called_back(struct js *js, uint32_t call, uint32_t callee)
 {
-        static const char *const methods[] = { "map", "forEach", "filter", "some", "every", "find", "findIndex", "flatMap", "reduce", "sort" };
+        static const char *const methods[] = { "map", "forEach", "filter", "some", "every", "find", "findIndex",
+                "flatMap", "reduce", "sort" };
         uint32_t property = JS_NODE(js, callee)->kind == JS_MEMBER ? tree_field(js->tree, callee, JSF_property) : 0;
-        uint32_t list = tree_field(js->tree, call, JSF_arguments), function = property && list ? js_first(js->tree, list) : 0;
+        uint32_t list = tree_field(js->tree, call, JSF_arguments),
+                 function = property && list ? js_first(js->tree, list) : 0;
         for (size_t i = 0; function && i < ARRAY_LEN(methods); i++)
-                if (js_text_is(js->tree, property, methods[i]) && (!js_next(js->tree, function) || strcmp(methods[i], "reduce") == 0))
+                if (js_text_is(js->tree, property, methods[i]) &&
+                        (!js_next(js->tree, function) || strcmp(methods[i], "reduce") == 0))
                         return js_bare(js->tree, function);
         return 0;
 }
@@ -607,7 +635,8 @@ static void called_alone(struct js *js)
                 uint32_t callee = js_bare(js->tree, tree_field(js->tree, at, new ? JSF_constructor : JSF_function));
                 uint32_t back = new ? 0 : called_back(js, at, callee), function = function_of(js, back ? back : callee);
                 unsigned kind = JS_NODE(js, function)->kind;
-                if (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION || kind == JS_GENERATOR || kind == JS_GENERATOR_DECLARATION)
+                if (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION || kind == JS_GENERATOR ||
+                        kind == JS_GENERATOR_DECLARATION)
                         js->alone[function] |= new ? 2 : 1;
         }
 }
@@ -621,7 +650,8 @@ static void hand_over(struct js *js, uint32_t parameter, struct js_from from)
                         struct target target = todo.list[--todo.n];
                         switch (JS_NODE(js, target.node)->kind) {
                         case JS_IDENTIFIER: case JS_SHORTHAND_PATTERN: {
-                                struct js_binding *binding = js_resolve(js, js->scope_of[target.node], js_name(js, target.node));
+                                struct js_binding *binding =
+                                        js_resolve(js, js->scope_of[target.node], js_name(js, target.node));
                                 if (binding && target.from.node)
                                         source_add(js, binding, target.from);
                                 break;
@@ -650,7 +680,8 @@ static void arguments(struct js *js, uint32_t call)
         if (function) {
                 parameters = tree_field(js->tree, function, JSF_parameters);
                 parameter = parameters ? js_first(js->tree, parameters) : tree_field(js->tree, function, JSF_parameter);
-                for (unsigned i = 0; argument && parameter && i < ARGUMENTS_MAX && JS_NODE(js, argument)->kind != JS_SPREAD; i++) {
+                for (unsigned i = 0;
+                        argument && parameter && i < ARGUMENTS_MAX && JS_NODE(js, argument)->kind != JS_SPREAD; i++) {
                         hand_over(js, parameter, (struct js_from){ argument, NULL });
                         argument = js_next(js->tree, argument);
                         parameter = parameters ? js_next(js->tree, parameter) : 0;
@@ -660,7 +691,8 @@ static void arguments(struct js *js, uint32_t call)
         /* import("x").then(module => …) */
         if (!argument || JS_NODE(js, callee)->kind != JS_MEMBER || !js_is_function(JS_NODE(js, argument)->kind))
                 return;
-        uint32_t property = tree_field(js->tree, callee, JSF_property), object = js_bare(js->tree, tree_field(js->tree, callee, JSF_object));
+        uint32_t property = tree_field(js->tree, callee, JSF_property),
+                 object = js_bare(js->tree, tree_field(js->tree, callee, JSF_object));
         parameters = tree_field(js->tree, argument, JSF_parameters);
         parameter = parameters ? js_first(js->tree, parameters) : tree_field(js->tree, argument, JSF_parameter);
         if (property && js_text_is(js->tree, property, "then") && JS_NODE(js, object)->kind == JS_CALL && parameter)

@@ -42,8 +42,8 @@ static bool unicode(const char *text, size_t *at, size_t end, uint32_t *ret)
                 return false;
         }
         size_t next = *at + 2;
-        if (code >= 0xd800 && code < 0xdc00 && *at + 6 <= end && text[*at] == '\\' && text[*at + 1] == 'u' && digits(text, &next, end, 4, &low) &&
-            low >= 0xdc00 && low < 0xe000) {
+        if (code >= 0xd800 && code < 0xdc00 && *at + 6 <= end && text[*at] == '\\' && text[*at + 1] == 'u' &&
+                digits(text, &next, end, 4, &low) && low >= 0xdc00 && low < 0xe000) {
                 code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                 *at = next;
         }
@@ -75,7 +75,8 @@ static bool escape(const char *text, size_t *at, size_t end, struct buf *buf)
         /* A line end that is escaped is none. */
         if (c == '\n')
                 return true;
-        if (c == '\xe2' && end - *at >= 2 && text[*at] == '\x80' && (text[*at + 1] == '\xa8' || text[*at + 1] == '\xa9')) {
+        if (c == '\xe2' && end - *at >= 2 && text[*at] == '\x80' &&
+                (text[*at + 1] == '\xa8' || text[*at + 1] == '\xa9')) {
                 *at += 2;
                 return true;
         }
@@ -112,7 +113,9 @@ static bool add_string(struct buf *buf, const struct js_value *value)
         case JSV_TEXT: case JSV_BYTES: return buf_add(buf, value->text, value->len);
         case JSV_NUMBER: return buf_printf(buf, "%lld", (long long)value->number);
         case JSV_PLAIN: return value->text && buf_add(buf, value->text, value->len);
-        case JSV_METHOD: return value->text && buf_printf(buf, "function %.*s() { [native code] }", (int)value->len, value->text);
+        case JSV_METHOD:
+                return value->text &&
+                        buf_printf(buf, "function %.*s() { [native code] }", (int)value->len, value->text);
         case JSV_OBJECT: return buf_printf(buf, "[object Object]");
         default: return false;
         }
@@ -120,7 +123,9 @@ static bool add_string(struct buf *buf, const struct js_value *value)
 
 static struct js_value *text_of(struct js *js, struct buf *buf, bool good)
 {
-        struct js_value *value = good && js_spend(js, buf->len) ? js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf->bytes ? buf->bytes : "", buf->len), buf->len) : NULL;
+        struct js_value *value = good && js_spend(js, buf->len)
+                ? js_value_text(js, JSV_TEXT, arena_copy(js->arena, buf->bytes ? buf->bytes : "", buf->len), buf->len)
+                : NULL;
         buf_done(buf);
         return value;
 }
@@ -136,7 +141,8 @@ static struct js_value *joined(struct js *js, const struct js_value *list, const
                                (js_is("undefined", item->text, item->len) || js_is("null", item->text, item->len));
                 /* [[]] is "", and deeper ones nobody needs. */
                 bool empty = is_alone(item) && item->what == JSV_LIST && item->n == 0;
-                good = is_alone(item) && (i == 0 || buf_add(&buf, between, len)) && (nothing || empty || add_string(&buf, item));
+                good = is_alone(item) && (i == 0 || buf_add(&buf, between, len)) &&
+                        (nothing || empty || add_string(&buf, item));
         }
         return text_of(js, &buf, good);
 }
@@ -187,7 +193,8 @@ struct js_value *js_decoded(struct js *js, const struct js_value *text, const ch
                         }
                 }
         } else if (js_is("hex", encoding, len)) {
-                for (size_t i = 0; i + 1 < text->len && hex(text->text[i]) >= 0 && hex(text->text[i + 1]) >= 0; i += 2) {
+                for (size_t i = 0; i + 1 < text->len && hex(text->text[i]) >= 0 && hex(text->text[i + 1]) >= 0;
+                        i += 2) {
                         char byte = (char)(hex(text->text[i]) * 16 + hex(text->text[i + 1]));
                         good = good && buf_add(&buf, &byte, 1);
                 }
@@ -244,13 +251,16 @@ static struct js_value *copy(struct js *js, const struct js_value *of, size_t fr
                 return NULL;
         if (of->what == JSV_LIST)
                 return js_value_list(js, of->items + from, to > from ? to - from : 0);
-        return js_value_text(js, JSV_TEXT, arena_copy(js->arena, of->text + from, to > from ? to - from : 0), to > from ? to - from : 0);
+        return js_value_text(js, JSV_TEXT, arena_copy(js->arena, of->text + from, to > from ? to - from : 0),
+                to > from ? to - from : 0);
 }
 
 /* slice, substring, substr, at, charAt: a part that two numbers tell. */
-static struct js_value *part(struct js *js, const struct js_value *of, const char *name, size_t len, struct js_value **args, size_t n)
+static struct js_value *part(struct js *js, const struct js_value *of, const char *name, size_t len,
+        struct js_value **args, size_t n)
 {
-        const struct js_value *first = n ? js_only(args[0], JSV_NUMBER) : NULL, *second = n > 1 ? js_only(args[1], JSV_NUMBER) : NULL;
+        const struct js_value *first = n ? js_only(args[0], JSV_NUMBER) : NULL,
+                              *second = n > 1 ? js_only(args[1], JSV_NUMBER) : NULL;
         int64_t size = (int64_t)(of->what == JSV_LIST ? of->n : of->len);
         if ((n && !first) || (n > 1 && !second) || (of->what != JSV_LIST && !is_ascii(of)))
                 return NULL;
@@ -281,7 +291,8 @@ static struct js_value *split(struct js *js, const struct js_value *of, const st
         if (!by || (by->len == 0 && !is_ascii(of)))
                 return NULL;
         while (from <= of->len && n < JS_ITEMS_MAX) {
-                const char *hit = by->len ? memmem(of->text + from, of->len - from, by->text, by->len) : of->text + from + 1;
+                const char *hit =
+                        by->len ? memmem(of->text + from, of->len - from, by->text, by->len) : of->text + from + 1;
                 size_t end = hit && hit <= of->text + of->len ? (size_t)(hit - of->text) : of->len;
                 if (!by->len && from == of->len)
                         break;
@@ -293,7 +304,8 @@ static struct js_value *split(struct js *js, const struct js_value *of, const st
         return n < JS_ITEMS_MAX ? js_value_list(js, items, n) : NULL;
 }
 
-static struct js_value *replaced(struct js *js, const struct js_value *of, const struct js_value *what, const struct js_value *with, bool all)
+static struct js_value *replaced(struct js *js, const struct js_value *of, const struct js_value *what,
+        const struct js_value *with, bool all)
 {
         struct buf buf;
         size_t from = 0;
@@ -363,7 +375,8 @@ static struct js_value *added(struct js *js, struct js_value *of, struct js_valu
         return text_of(js, &buf, good);
 }
 
-static struct js_value *list_method(struct js *js, struct js_value *of, const char *name, size_t len, struct js_value **args, size_t n)
+static struct js_value *list_method(struct js *js, struct js_value *of, const char *name, size_t len,
+        struct js_value **args, size_t n)
 {
         if (js_is("join", name, len) || js_is("toString", name, len)) {
                 const struct js_value *between = n ? js_only(args[0], JSV_TEXT) : NULL;
@@ -395,7 +408,8 @@ static struct js_value *list_method(struct js *js, struct js_value *of, const ch
         return js_is("slice", name, len) || js_is("at", name, len) ? part(js, of, name, len, args, n) : NULL;
 }
 
-struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len, struct js_value **args, size_t n)
+struct js_value *js_text_method(struct js *js, struct js_value *of, const char *name, size_t len,
+        struct js_value **args, size_t n)
 {
         static const char *const parts[] = { "slice", "substring", "substr", "at", "charAt" };
         struct js_value *first = n ? js_only(args[0], JSV_TEXT) : NULL;
@@ -413,7 +427,8 @@ struct js_value *js_text_method(struct js *js, struct js_value *of, const char *
         if (js_is("split", name, len))
                 return split(js, of, first);
         if (js_is("replace", name, len) || js_is("replaceAll", name, len))
-                return replaced(js, of, first, n > 1 ? js_only(args[1], JSV_TEXT) : NULL, js_is("replaceAll", name, len));
+                return replaced(js, of, first, n > 1 ? js_only(args[1], JSV_TEXT) : NULL,
+                        js_is("replaceAll", name, len));
         if (js_is("toLowerCase", name, len) || js_is("toUpperCase", name, len))
                 return cased(js, of, js_is("toUpperCase", name, len));
         if (js_is("repeat", name, len))

@@ -30,17 +30,17 @@ static void wrong(const struct check *check, uint32_t at, const char *why)
 
 /* ---- words ---- */
 
-static const char *const reserved[] = {
-        "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else", "enum", "export", "extends",
-        "false", "finally", "for", "function", "if", "import", "in", "instanceof", "new", "null", "return", "super", "switch", "this",
-        "throw", "true", "try", "typeof", "var", "void", "while", "with", NULL
-};
+static const char *const reserved[] = { "break", "case", "catch", "class", "const", "continue", "debugger", "default",
+        "delete", "do", "else", "enum", "export", "extends", "false", "finally", "for", "function", "if", "import",
+        "in", "instanceof", "new", "null", "return", "super", "switch", "this", "throw", "true", "try", "typeof", "var",
+        "void", "while", "with", NULL };
 
 static bool is_identifier(const char *text, size_t len)
 {
         for (size_t i = 0; i < len;) {
                 utf8proc_int32_t code;
-                utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(len - i), &code);
+                utf8proc_ssize_t step =
+                        utf8proc_iterate((const utf8proc_uint8_t *)text + i, (utf8proc_ssize_t)(len - i), &code);
                 if (step <= 0)
                         return false;
                 if (code < 0x80) {
@@ -48,10 +48,12 @@ static bool is_identifier(const char *text, size_t len)
                                 return false;
                 } else {
                         utf8proc_category_t category = utf8proc_category(code);
-                        bool start = (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) || category == UTF8PROC_CATEGORY_NL ||
-                                     (code >= 0x2118 && code <= 0x212e) || code == 0x309b || code == 0x309c;
-                        bool later = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ND ||
-                                     category == UTF8PROC_CATEGORY_PC || code == 0x200c || code == 0x200d || code == 0xb7;
+                        bool start = (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+                                category == UTF8PROC_CATEGORY_NL || (code >= 0x2118 && code <= 0x212e) ||
+                                code == 0x309b || code == 0x309c;
+                        bool later = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+                                category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_PC ||
+                                code == 0x200c || code == 0x200d || code == 0xb7;
                         /* One that this version of Unicode does not know yet may be any. */
                         if (!start && (!later || i == 0) && category != UTF8PROC_CATEGORY_CN)
                                 return false;
@@ -81,8 +83,10 @@ static void check_word(const struct check *check, uint32_t at)
                 wrong(check, at, "SyntaxError: Invalid or unexpected token");
         /* import { default as x }, export { x as default }, export { default } from. */
         bool outside = above == JS_NAMESPACE_EXPORT || above == JS_EXPORT_NAME ||
-                       (above == JS_IMPORT_NAME && node->field == JSF_name && tree_field(check->tree, node->parent, JSF_alias));
-        bool name = node->kind == JS_IDENTIFIER || node->kind == JS_SHORTHAND || node->kind == JS_SHORTHAND_PATTERN || node->kind == JS_LABEL;
+                (above == JS_IMPORT_NAME && node->field == JSF_name &&
+                        tree_field(check->tree, node->parent, JSF_alias));
+        bool name = node->kind == JS_IDENTIFIER || node->kind == JS_SHORTHAND || node->kind == JS_SHORTHAND_PATTERN ||
+                node->kind == JS_LABEL;
         for (size_t i = 0; name && !outside && reserved[i]; i++)
                 if (js_is(reserved[i], text, len))
                         wrong(check, at, "SyntaxError: Unexpected token: a reserved word");
@@ -136,7 +140,8 @@ static bool has_label(const struct check *check, uint32_t at, uint32_t label)
                         return false;
                 uint32_t name = node_at(check, up)->kind == JS_LABELED ? tree_field(check->tree, up, JSF_label) : 0;
                 const struct node *n = node_at(check, name);
-                if (name && n->end - n->start == len && memcmp(check->tree->text + n->start, check->tree->text + wanted->start, len) == 0)
+                if (name && n->end - n->start == len &&
+                        memcmp(check->tree->text + n->start, check->tree->text + wanted->start, len) == 0)
                         return true;
         }
         return !looks;
@@ -149,8 +154,9 @@ static void check_jump(const struct check *check, uint32_t at)
         if (label && !has_label(check, at, label))
                 wrong(check, at, "SyntaxError: Undefined label");
         if (!label && !(check->around[at] & (breaks ? IN_LOOP | IN_SWITCH : IN_LOOP)))
-                wrong(check, at, breaks ? "SyntaxError: Illegal break statement"
-                                        : "SyntaxError: Illegal continue statement: no surrounding iteration statement");
+                wrong(check, at,
+                        breaks ? "SyntaxError: Illegal break statement"
+                               : "SyntaxError: Illegal continue statement: no surrounding iteration statement");
 }
 
 /* `await (x)` and `yield (x)` outside of their functions are calls of functions with such names. */
@@ -163,15 +169,18 @@ static bool may_be_call(const struct check *check, uint32_t at)
 static void check_await(const struct check *check, uint32_t at)
 {
         uint32_t function = check->function[at];
-        bool async = !function || (js_is_function(node_at(check, function)->kind) && js_has_word(check->tree, function, "async"));
+        bool async = !function ||
+                (js_is_function(node_at(check, function)->kind) && js_has_word(check->tree, function, "async"));
         if (!async && !may_be_call(check, at))
-                wrong(check, at, "SyntaxError: await is only valid in async functions and the top level bodies of modules");
+                wrong(check, at,
+                        "SyntaxError: await is only valid in async functions and the top level bodies of modules");
 }
 
 static void check_yield(const struct check *check, uint32_t at)
 {
         uint32_t function = check->function[at];
-        if (!(function && js_is_function(node_at(check, function)->kind) && js_has_word(check->tree, function, "*")) && !may_be_call(check, at))
+        if (!(function && js_is_function(node_at(check, function)->kind) && js_has_word(check->tree, function, "*")) &&
+                !may_be_call(check, at))
                 wrong(check, at, "SyntaxError: Unexpected identifier: yield outside of a generator");
 }
 
@@ -204,7 +213,8 @@ static void check_declaration(const struct check *check, uint32_t at)
                 else if (constant)
                         wrong(check, d, "SyntaxError: Missing initializer in const declaration");
         }
-        for (uint32_t d = js_first(check->tree, at); d && node_at(check, at)->kind == JS_LEXICAL; d = js_next(check->tree, d)) {
+        for (uint32_t d = js_first(check->tree, at); d && node_at(check, at)->kind == JS_LEXICAL;
+                d = js_next(check->tree, d)) {
                 uint32_t name = tree_field(check->tree, d, JSF_name);
                 if (name && js_text_is(check->tree, name, "let"))
                         wrong(check, name, "SyntaxError: let is disallowed as a lexically bound name");
@@ -218,7 +228,8 @@ static bool starts_with(const struct check *check, uint32_t at, const char *word
         if (node->end - node->start <= len || memcmp(check->tree->text + node->start, word, len) != 0)
                 return false;
         char next = check->tree->text[node->start + len];
-        return !isalnum((unsigned char)next) && next != '_' && next != '$' && next != '\\' && (unsigned char)next < 0x80;
+        return !isalnum((unsigned char)next) && next != '_' && next != '$' && next != '\\' &&
+                (unsigned char)next < 0x80;
 }
 
 static bool is_first_kind(const struct check *check, uint32_t at, unsigned kind)
@@ -245,7 +256,8 @@ static void check_statement(const struct check *check, uint32_t at)
 static void check_for_in(const struct check *check, uint32_t at)
 {
         const struct tree *tree = check->tree;
-        uint32_t operator = tree_field(tree, at, JSF_operator), right = tree_field(tree, at, JSF_right), function = check->function[at];
+        uint32_t operator= tree_field(tree, at, JSF_operator), right = tree_field(tree, at, JSF_right),
+                 function = check->function[at];
         bool of = operator && js_text_is(tree, operator, "of");
         if (of && right && node_at(check, right)->kind == JS_SEQUENCE)
                 wrong(check, right, "SyntaxError: Unexpected token ','");
@@ -308,14 +320,16 @@ static bool is_binary_of(const struct check *check, uint32_t at, const char *a, 
 static void check_binary(const struct check *check, uint32_t at)
 {
         const struct tree *tree = check->tree;
-        uint32_t left = tree_field(tree, at, JSF_left), right = tree_field(tree, at, JSF_right), operator = tree_field(tree, at, JSF_operator);
+        uint32_t left = tree_field(tree, at, JSF_left),
+                 right = tree_field(tree, at, JSF_right), operator= tree_field(tree, at, JSF_operator);
         if (!left || !right || !operator)
                 return;
         if (js_text_is(tree, operator, "**") && node_at(check, left)->kind == JS_UNARY)
                 wrong(check, at, "SyntaxError: Unary operator used immediately before exponentiation expression");
         bool either = is_binary_of(check, left, "||", "&&") || is_binary_of(check, right, "||", "&&");
         bool coalesce = is_binary_of(check, left, "??", "??") || is_binary_of(check, right, "??", "??");
-        if ((js_text_is(tree, operator, "??") && either) || ((js_text_is(tree, operator, "||") || js_text_is(tree, operator, "&&")) && coalesce))
+        if ((js_text_is(tree, operator, "??") && either) ||
+                ((js_text_is(tree, operator, "||") || js_text_is(tree, operator, "&&")) && coalesce))
                 wrong(check, at, "SyntaxError: Unexpected token: ?? beside || or &&");
         if (node_at(check, left)->kind == JS_ARROW && !has_line_end(check, left))
                 wrong(check, operator, "SyntaxError: Malformed arrow function parameter list");
@@ -348,8 +362,9 @@ static void check_call(const struct check *check, uint32_t at)
                 uint32_t name = method ? tree_field(check->tree, method, JSF_name) : 0;
                 uint32_t class = method ? node_at(check, node_at(check, method)->parent)->parent : 0;
                 bool quoted = name && node_at(check, name)->kind == JS_STRING;
-                if (!name || node_at(check, method)->kind != JS_METHOD || (!quoted && !js_text_is(check->tree, name, "constructor")) ||
-                    !class || !tree_kind(check->tree, class, JS_HERITAGE))
+                if (!name || node_at(check, method)->kind != JS_METHOD ||
+                        (!quoted && !js_text_is(check->tree, name, "constructor")) || !class ||
+                        !tree_kind(check->tree, class, JS_HERITAGE))
                         wrong(check, at, "SyntaxError: 'super' keyword unexpected here");
         }
 }
@@ -369,7 +384,8 @@ static void check_arrow(const struct check *check, uint32_t at)
 {
         uint32_t before = 0;
         for (uint32_t child = node_at(check, at)->child; child; child = node_at(check, child)->next) {
-                if (before && node_at(check, child)->token && js_text_is(check->tree, child, "=>") && has_line_end(check, before))
+                if (before && node_at(check, child)->token && js_text_is(check->tree, child, "=>") &&
+                        has_line_end(check, before))
                         wrong(check, child, "SyntaxError: Unexpected token '=>'");
                 before = child;
         }
@@ -379,9 +395,9 @@ static void check_arrow(const struct check *check, uint32_t at)
 static void check_parameters(const struct check *check, uint32_t at)
 {
         for (uint32_t p = js_first(check->tree, at); p; p = js_next(check->tree, p)) {
-                uint32_t inner = node_at(check, p)->kind == JS_REST                 ? js_first(check->tree, p)
-                                 : node_at(check, p)->kind == JS_ASSIGNMENT_PATTERN ? tree_field(check->tree, p, JSF_left)
-                                                                                    : p;
+                uint32_t inner = node_at(check, p)->kind == JS_REST        ? js_first(check->tree, p)
+                        : node_at(check, p)->kind == JS_ASSIGNMENT_PATTERN ? tree_field(check->tree, p, JSF_left)
+                                                                           : p;
                 if (node_at(check, inner)->kind == JS_MEMBER || node_at(check, inner)->kind == JS_SUBSCRIPT)
                         wrong(check, inner, "SyntaxError: Invalid destructuring assignment target");
         }
@@ -391,7 +407,8 @@ static void check_rest(const struct check *check, uint32_t at)
 {
         const struct node *rest = node_at(check, at);
         for (uint32_t next = rest->next; next; next = node_at(check, next)->next)
-                if (node_at(check, next)->token ? check->tree->text[node_at(check, next)->start] == ',' : node_at(check, next)->kind != JS_COMMENT)
+                if (node_at(check, next)->token ? check->tree->text[node_at(check, next)->start] == ','
+                                                : node_at(check, next)->kind != JS_COMMENT)
                         wrong(check, at, "SyntaxError: Rest element must be last element");
 }
 
@@ -467,7 +484,8 @@ static bool is_quantifier(const char *text, size_t at, size_t end)
 {
         if (text[at] == '*' || text[at] == '+' || text[at] == '?')
                 return true;
-        return text[at] == '{' && at + 1 < end && isdigit((unsigned char)text[at + 1]) && memchr(text + at, '}', end - at);
+        return text[at] == '{' && at + 1 < end && isdigit((unsigned char)text[at + 1]) &&
+                memchr(text + at, '}', end - at);
 }
 
 static const char *regex_fault(const char *text, size_t at, size_t end)
@@ -516,7 +534,8 @@ static const char *regex_fault(const char *text, size_t at, size_t end)
 
 static void check_regex(const struct check *check, uint32_t at)
 {
-        uint32_t pattern = tree_kind(check->tree, at, JS_REGEX_PATTERN), flags = tree_kind(check->tree, at, JS_REGEX_FLAGS);
+        uint32_t pattern = tree_kind(check->tree, at, JS_REGEX_PATTERN),
+                 flags = tree_kind(check->tree, at, JS_REGEX_FLAGS);
         const char *text = check->tree->text;
         unsigned seen = 0;
         for (uint32_t i = flags ? node_at(check, flags)->start : 0; flags && i < node_at(check, flags)->end; i++) {
@@ -527,7 +546,9 @@ static void check_regex(const struct check *check, uint32_t at)
                         seen |= 1U << (flag - known);
         }
         /* With the flag v, classes have classes in them. */
-        const char *fault = pattern && !(seen & 1U << 6) ? regex_fault(text, node_at(check, pattern)->start, node_at(check, pattern)->end) : NULL;
+        const char *fault = pattern && !(seen & 1U << 6)
+                ? regex_fault(text, node_at(check, pattern)->start, node_at(check, pattern)->end)
+                : NULL;
         if (fault)
                 wrong(check, at, fault);
 }
@@ -539,7 +560,12 @@ static void check_node(const struct check *check, uint32_t at)
         const struct node *node = node_at(check, at);
         unsigned above = node_at(check, node->parent)->kind;
         switch (node->kind) {
-        case JS_IDENTIFIER: case JS_SHORTHAND: case JS_SHORTHAND_PATTERN: case JS_LABEL: case JS_PROPERTY: case JS_PRIVATE:
+        case JS_IDENTIFIER:
+        case JS_SHORTHAND:
+        case JS_SHORTHAND_PATTERN:
+        case JS_LABEL:
+        case JS_PROPERTY:
+        case JS_PRIVATE:
                 if (node->kind == JS_PRIVATE && !(check->around[at] & IN_CLASS))
                         wrong(check, at, "SyntaxError: Private field must be declared in an enclosing class");
                 check_word(check, at);
@@ -551,15 +577,18 @@ static void check_node(const struct check *check, uint32_t at)
         case JS_YIELD: check_yield(check, at); break;
         case JS_IMPORT: case JS_EXPORT:
                 if (above != JS_PROGRAM && node_at(check, node_at(check, node->parent)->parent)->kind != JS_MODULE)
-                        wrong(check, at, node->kind == JS_IMPORT ? "SyntaxError: Cannot use import statement outside a module"
-                                                                 : "SyntaxError: Unexpected token 'export'");
+                        wrong(check, at,
+                                node->kind == JS_IMPORT ? "SyntaxError: Cannot use import statement outside a module"
+                                                        : "SyntaxError: Unexpected token 'export'");
                 break;
         case JS_LEXICAL:
                 check_body(check, at);
                 check_declaration(check, at);
                 break;
         case JS_VAR: check_declaration(check, at); break;
-        case JS_CLASS_DECLARATION: case JS_FUNCTION_DECLARATION: case JS_GENERATOR_DECLARATION: check_body(check, at); break;
+        case JS_CLASS_DECLARATION:
+        case JS_FUNCTION_DECLARATION:
+        case JS_GENERATOR_DECLARATION: check_body(check, at); break;
         case JS_STATEMENT: check_statement(check, at); break;
         case JS_FOR_IN:
                 check_for_in(check, at);

@@ -81,7 +81,8 @@ static void parameter(const struct eraser *eraser, uint32_t at)
 static bool names_module(const struct eraser *eraser, uint32_t at)
 {
         uint32_t parent = node_at(eraser, at)->parent;
-        return node_at(eraser, at)->field == JSF_name && (node_at(eraser, parent)->kind == JS_MODULE || eraser->fates[parent] == OPENED);
+        return node_at(eraser, at)->field == JSF_name &&
+                (node_at(eraser, parent)->kind == JS_MODULE || eraser->fates[parent] == OPENED);
 }
 
 static void class(const struct eraser *eraser, uint32_t at)
@@ -111,7 +112,11 @@ static void judge(const struct eraser *eraser, uint32_t at)
         if (eraser->fates[at] == GONE || node->token)
                 return;
         switch (node->kind) {
-        case JS_TYPE_ANNOTATION: case JS_TYPE_ARGUMENTS: case JS_TYPE_PARAMETERS: case JS_ASSERTS_ANNOTATION: case JS_PREDICATE_ANNOTATION:
+        case JS_TYPE_ANNOTATION:
+        case JS_TYPE_ARGUMENTS:
+        case JS_TYPE_PARAMETERS:
+        case JS_ASSERTS_ANNOTATION:
+        case JS_PREDICATE_ANNOTATION:
         case JS_INTERFACE: case JS_TYPE_ALIAS: case JS_AMBIENT: case JS_FUNCTION_SIGNATURE: case JS_METHOD_SIGNATURE:
         case JS_ABSTRACT_SIGNATURE: case JS_INDEX_SIGNATURE: case JS_IMPLEMENTS: case JS_OVERRIDE:
                 eraser->fates[at] = GONE;
@@ -124,7 +129,10 @@ static void judge(const struct eraser *eraser, uint32_t at)
                 if (js_has_word(tree, at, "type") || js_has_word(tree, at, "typeof"))
                         eraser->fates[at] = GONE;
                 break;
-        case JS_AS: case JS_SATISFIES: case JS_NON_NULL: case JS_INSTANTIATION: open_up(eraser, at, js_first(tree, at)); break;
+        case JS_AS:
+        case JS_SATISFIES:
+        case JS_NON_NULL:
+        case JS_INSTANTIATION: open_up(eraser, at, js_first(tree, at)); break;
         case JS_TYPE_ASSERTION: open_up(eraser, at, last_part(tree, at)); break;
         case JS_EXTENDS: open_up(eraser, at, tree_field(tree, at, JSF_value)); break;
         case JS_IMPORT_REQUIRE: eraser->fates[at] = OPENED; break;
@@ -197,7 +205,8 @@ static void doubt(const struct eraser *eraser, uint32_t at)
         default: break;
         }
         if (wrong)
-                facts_break(eraser->facts, node->start, "SyntaxError: Unexpected token: a line's end, or a call, in what would be a type");
+                facts_break(eraser->facts, node->start,
+                        "SyntaxError: Unexpected token: a line's end, or a call, in what would be a type");
 }
 
 /* ---- from the bottom: what is empty now ---- */
@@ -235,7 +244,8 @@ static void empty(const struct eraser *eraser, uint32_t at)
 /* Numbers only become smaller, so this is done in place. */
 static void move_together(const struct eraser *eraser, struct tree *tree, struct arena *arena)
 {
-        uint32_t *place = arena_alloc(arena, tree->n * sizeof *place), *last = arena_alloc(arena, tree->n * sizeof *last), n = 1;
+        uint32_t *place = arena_alloc(arena, tree->n * sizeof *place),
+                 *last = arena_alloc(arena, tree->n * sizeof *last), n = 1;
         tree->nodes[0].child = 0;
         for (uint32_t at = 1; at < tree->n; at++) {
                 struct node node = tree->nodes[at];
@@ -262,7 +272,8 @@ static void move_together(const struct eraser *eraser, struct tree *tree, struct
 void js_erase_types(struct facts *facts, struct tree *tree)
 {
         struct arena *arena = facts->arena;
-        const struct eraser eraser = { facts, tree, arena_alloc(arena, tree->n), arena_alloc(arena, tree->n * sizeof(uint32_t)) };
+        const struct eraser eraser = { facts, tree, arena_alloc(arena, tree->n),
+                arena_alloc(arena, tree->n * sizeof(uint32_t)) };
         for (uint32_t at = 1; at < tree->n; at++) {
                 judge(&eraser, at);
                 if (eraser.fates[at] != KEPT)
@@ -272,7 +283,8 @@ void js_erase_types(struct facts *facts, struct tree *tree)
                 const struct node *node = node_at(&eraser, at);
                 if (eraser.fates[at] != GONE)
                         empty(&eraser, at);
-                if (eraser.fates[at] != GONE && !node->token && node->kind != JS_COMMENT && node->kind != JS_HTML_COMMENT)
+                if (eraser.fates[at] != GONE && !node->token && node->kind != JS_COMMENT &&
+                        node->kind != JS_HTML_COMMENT)
                         eraser.kept[node->parent]++;
         }
         /* What was emptied goes with all that is in it. */
@@ -355,13 +367,15 @@ static bool blank_variance(char *text, size_t start, size_t end)
                 size_t stop = word_end(text, at, end);
                 if (stop == at) {
                         size_t last = past_text(text, at, end);
-                        first = text[at] == '<' || text[at] == ',' || (first && (isspace((unsigned char)text[at]) || last > at));
+                        first = text[at] == '<' || text[at] == ',' ||
+                                (first && (isspace((unsigned char)text[at]) || last > at));
                         at = last + 1;
                         continue;
                 }
                 size_t next = past_blanks(text, stop, end), len = word_end(text, next, end) - next;
                 bool variance = js_is("in", text + at, stop - at) || js_is("out", text + at, stop - at);
-                bool operator = js_is("extends", text + next, len) || js_is("instanceof", text + next, len) || js_is("in", text + next, len);
+                bool operator= js_is("extends", text + next, len) || js_is("instanceof", text + next, len) ||
+                        js_is("in", text + next, len);
                 if (first && variance && len && !operator) {
                         blank(text, at, stop);
                         found = true;
@@ -431,7 +445,8 @@ static bool is_annotation(const char *text, size_t at)
                 end--;
         for (start = end; start && is_word(text[start - 1]);)
                 start--;
-        return js_is("const", text + start, end - start) || js_is("let", text + start, end - start) || js_is("var", text + start, end - start);
+        return js_is("const", text + start, end - start) || js_is("let", text + start, end - start) ||
+                js_is("var", text + start, end - start);
 }
 
 /* Where the errors are so many that the braces are none of a type in the tree. */
@@ -502,8 +517,8 @@ bool js_mended_types(const struct tree *tree, const char *text)
         size_t same = 0;
         for (uint32_t at = 1; at < tree->n; at++) {
                 const struct node *node = &tree->nodes[at];
-                bool type = node->kind == JS_OBJECT_TYPE || node->kind == JS_INTERFACE_BODY || node->kind == JS_TYPE_PARAMETERS ||
-                            node->kind == JS_TYPE_ALIAS;
+                bool type = node->kind == JS_OBJECT_TYPE || node->kind == JS_INTERFACE_BODY ||
+                        node->kind == JS_TYPE_PARAMETERS || node->kind == JS_TYPE_ALIAS;
                 if (!type || node->start < same)
                         continue;
                 if (memcmp(tree->text + same, text + same, node->start - same) != 0)

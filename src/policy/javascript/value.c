@@ -51,14 +51,17 @@ static bool same_one(const struct js_value *a, const struct js_value *b)
 {
         if (a == b)
                 return true;
-        if (a->what != b->what || a->len != b->len || a->number != b->number || a->node != b->node || a->n != b->n || !a->text != !b->text)
+        if (a->what != b->what || a->len != b->len || a->number != b->number || a->node != b->node || a->n != b->n ||
+                !a->text != !b->text)
                 return false;
         if (a->len && a->text && b->text && memcmp(a->text, b->text, a->len) != 0)
                 return false;
         for (size_t i = 0; i < a->n; i++) {
                 const struct js_value *x = a->items[i], *y = b->items[i];
-                if (x != y && (!x || !y || x->what != y->what || x->number != y->number || x->node != y->node || x->len != y->len || x->n != y->n ||
-                               x->open != y->open || (x->len && memcmp(x->text, y->text, x->len) != 0)))
+                if (x != y &&
+                        (!x || !y || x->what != y->what || x->number != y->number || x->node != y->node ||
+                                x->len != y->len || x->n != y->n || x->open != y->open ||
+                                (x->len && memcmp(x->text, y->text, x->len) != 0)))
                         return false;
         }
         return true;

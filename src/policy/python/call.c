@@ -83,10 +83,8 @@ struct value *python_keyword(struct python *py, const struct call *call, const c
 
 /* ---- names of members ---- */
 
-static const char *const getters[] = {
-        "builtins.getattr", "inspect.getattr_static", "builtins.object.__getattribute__", "builtins.type.__getattribute__",
-        "types.ModuleType.__getattribute__", NULL
-};
+static const char *const getters[] = { "builtins.getattr", "inspect.getattr_static", "builtins.object.__getattribute__",
+        "builtins.type.__getattribute__", "types.ModuleType.__getattribute__", NULL };
 
 static bool is_one_of(const char *const *words, const char *word)
 {
@@ -98,8 +96,8 @@ static bool is_one_of(const char *const *words, const char *word)
 
 static bool is_mapping(const char *path)
 {
-        return strcmp(path, "sys.modules") == 0 || ends_with(path, ".__dict__") || strcmp(path, "builtins.globals()") == 0 ||
-               strcmp(path, "builtins.locals()") == 0;
+        return strcmp(path, "sys.modules") == 0 || ends_with(path, ".__dict__") ||
+                strcmp(path, "builtins.globals()") == 0 || strcmp(path, "builtins.locals()") == 0;
 }
 
 static bool is_getattribute(const char *name, size_t len)
@@ -115,7 +113,9 @@ static struct value *fn_getter(struct python *py, const struct call *call, unsig
         (void)depth;
         if (call->splat && value->n == ARGS_MAX)
                 value->items[ARGS_MAX - 1] = NULL;   /* there are more */
-        value->kind = ends_with(path, "itemgetter") ? VALUE_ITEM : ends_with(path, "methodcaller") ? VALUE_METHOD : VALUE_MEMBER;
+        value->kind = ends_with(path, "itemgetter") ? VALUE_ITEM
+                : ends_with(path, "methodcaller")   ? VALUE_METHOD
+                                                    : VALUE_MEMBER;
         return value;
 }
 
@@ -143,11 +143,15 @@ bool python_taking(struct python *py, const struct call *call, struct taking *re
         ret->names_n = 0;
         ret->steps = ret->pending = ret->item = false;
         if (path && is_one_of(getters, path) && (call->args_n >= 2 || call->splat)) {
-                *ret = (struct taking){ .object = call->args[0], .names = { call->args[1] }, .names_n = call->args_n >= 2 };
+                *ret = (struct taking){
+                        .object = call->args[0], .names = { call->args[1] }, .names_n = call->args_n >= 2
+                };
                 return true;
         }
         if (path && strcmp(path, "operator.getitem") == 0 && call->args_n == 2) {
-                *ret = (struct taking){ .object = call->args[0], .names = { call->args[1] }, .names_n = 1, .item = true };
+                *ret = (struct taking){
+                        .object = call->args[0], .names = { call->args[1] }, .names_n = 1, .item = true
+                };
                 return true;
         }
         if (path && (strcmp(path, "operator.attrgetter") == 0 || strcmp(path, "operator.methodcaller") == 0)) {
@@ -162,14 +166,19 @@ bool python_taking(struct python *py, const struct call *call, struct taking *re
         }
         if (call->method && is_getattribute(call->method, call->method_len)) {
                 bool own = call->args_n == 1;
-                *ret = (struct taking){ .object = own ? call->object : call->args[0], .names = { call->args[own ? 0 : 1] }, .names_n = 1 };
+                *ret = (struct taking){
+                        .object = own ? call->object : call->args[0], .names = { call->args[own ? 0 : 1] }, .names_n = 1
+                };
                 return call->args_n >= 1;
         }
         const char *mapping = call->method ? path_of(call->object) : NULL;
         if (mapping && is_mapping(mapping) && call->args_n &&
-            (python_is("get", call->method, call->method_len) || python_is("pop", call->method, call->method_len) ||
-             python_is("__getitem__", call->method, call->method_len) || python_is("setdefault", call->method, call->method_len))) {
-                *ret = (struct taking){ .object = call->object, .names = { call->args[0] }, .names_n = 1, .item = true };
+                (python_is("get", call->method, call->method_len) || python_is("pop", call->method, call->method_len) ||
+                        python_is("__getitem__", call->method, call->method_len) ||
+                        python_is("setdefault", call->method, call->method_len))) {
+                *ret = (struct taking){
+                        .object = call->object, .names = { call->args[0] }, .names_n = 1, .item = true
+                };
                 return true;
         }
         return false;
@@ -196,7 +205,8 @@ static struct value *take_one(struct python *py, const struct taking *taking, st
         if (taking->item)
                 return value_item(py, taking->object, names);
         for (const struct value *name = names; name; name = name->next) {
-                struct value *one = name->kind == VALUE_TEXT ? take_member(py, taking->object, name, taking->steps) : NULL;
+                struct value *one =
+                        name->kind == VALUE_TEXT ? take_member(py, taking->object, name, taking->steps) : NULL;
                 value = any ? value_either(py, value, one) : one;
                 any = true;
         }
@@ -214,10 +224,8 @@ static struct value *take(struct python *py, const struct taking *taking)
 
 /* ---- modules by name ---- */
 
-static const char *const importers[] = {
-        "builtins.__import__", "importlib.import_module", "importlib.__import__", "importlib._bootstrap._gcd_import", "pkgutil.resolve_name",
-        "importlib._bootstrap.__import__", NULL
-};
+static const char *const importers[] = { "builtins.__import__", "importlib.import_module", "importlib.__import__",
+        "importlib._bootstrap._gcd_import", "pkgutil.resolve_name", "importlib._bootstrap.__import__", NULL };
 
 bool python_is_importer(const char *path)
 {
@@ -238,8 +246,8 @@ static struct value *resolved(struct python *py, const struct value *name, const
                         return NULL;
                 len = (size_t)(dot - package->text);
         }
-        const char *text = arena_text(py->arena, "%.*s%s%.*s", (int)len, package->text, name->len > dots ? "." : "", (int)(name->len - dots),
-                                      name->text + dots);
+        const char *text = arena_text(py->arena, "%.*s%s%.*s", (int)len, package->text, name->len > dots ? "." : "",
+                (int)(name->len - dots), name->text + dots);
         return value_text(py, VALUE_TEXT, text, strlen(text));
 }
 
@@ -264,7 +272,8 @@ const char *python_importing(struct python *py, const struct call *call, struct 
         const char *path = path_of(call->function);
         *ret_name = call->args_n ? call->args[0] : python_keyword(py, call, "name");
         const struct value *relative = value_only(*ret_name, VALUE_TEXT);
-        if (path && relative && relative->len && relative->text[0] == '.' && strcmp(path, "importlib.import_module") == 0) {
+        if (path && relative && relative->len && relative->text[0] == '.' &&
+                strcmp(path, "importlib.import_module") == 0) {
                 struct value *package = call->args_n > 1 ? call->args[1] : python_keyword(py, call, "package");
                 bool given = call->args_n > 1 || keyword_node(py, call, "package");
                 if (given && !is_own_package(package))
@@ -272,7 +281,8 @@ const char *python_importing(struct python *py, const struct call *call, struct 
         }
         if (path && is_one_of(importers, path))
                 return path;
-        if (call->method && call->args_n && python_is("load_module", call->method, call->method_len) && value_only(call->args[0], VALUE_TEXT))
+        if (call->method && call->args_n && python_is("load_module", call->method, call->method_len) &&
+                value_only(call->args[0], VALUE_TEXT))
                 return "load_module";
         return NULL;
 }
@@ -285,13 +295,18 @@ static struct value *import(struct python *py, const char *path, struct value *n
                 struct value *one = NULL;
                 size_t len = name->len;
                 if (name->kind == VALUE_TEXT && len && name->text[0] != '.') {
-                        const char *colon = strcmp(path, "pkgutil.resolve_name") == 0 ? memchr(name->text, ':', len) : NULL;
+                        const char *colon =
+                                strcmp(path, "pkgutil.resolve_name") == 0 ? memchr(name->text, ':', len) : NULL;
                         /* __import__("os.path") is os. */
                         if (ends_with(path, "__import__"))
-                                len = (size_t)(memchr(name->text, '.', len) ? (char *)memchr(name->text, '.', len) - name->text : (ssize_t)len);
+                                len = (size_t)(memchr(name->text, '.', len)
+                                                ? (char *)memchr(name->text, '.', len) - name->text
+                                                : (ssize_t)len);
                         one = value_module(py, name->text, colon ? (size_t)(colon - name->text) : len);
                         if (colon) {
-                                struct value rest = { .kind = VALUE_TEXT, .text = colon + 1, .len = name->len - (size_t)(colon + 1 - name->text) };
+                                struct value rest = { .kind = VALUE_TEXT,
+                                        .text = colon + 1,
+                                        .len = name->len - (size_t)(colon + 1 - name->text) };
                                 one = take_member(py, one, &rest, true);
                         }
                 }
@@ -305,7 +320,9 @@ static struct value *import(struct python *py, const char *path, struct value *n
 
 static struct value *make_text(struct python *py, enum value_kind kind, struct buf *buf, bool known)
 {
-        struct value *value = known ? value_text(py, kind, arena_copy(py->arena, buf->bytes ? buf->bytes : "", buf->len), buf->len) : NULL;
+        struct value *value = known
+                ? value_text(py, kind, arena_copy(py->arena, buf->bytes ? buf->bytes : "", buf->len), buf->len)
+                : NULL;
         buf_done(buf);
         return value;
 }
@@ -341,16 +358,18 @@ static struct value *join(struct python *py, const struct value *between, const 
         buf_init(&buf, TEXT_MAX);
         for (size_t i = 0; i < list->n && known; i++) {
                 const struct value *item = list->items[i];
-                known = item && !item->open && !item->next && item->kind == between->kind && (i == 0 || buf_add(&buf, between->text, between->len)) &&
-                        buf_add(&buf, item->text, item->len);
+                known = item && !item->open && !item->next && item->kind == between->kind &&
+                        (i == 0 || buf_add(&buf, between->text, between->len)) && buf_add(&buf, item->text, item->len);
         }
         return make_text(py, between->kind, &buf, known);
 }
 
-static struct value *replace(struct python *py, const struct value *text, const struct value *old, const struct value *new)
+static struct value *replace(struct python *py, const struct value *text, const struct value *old,
+        const struct value *new)
 {
         struct buf buf;
-        bool known = old && new && old->kind == text->kind && new->kind == text->kind && !old->open && !new->open && old->len;
+        bool known =
+                old && new && old->kind == text->kind &&new->kind == text->kind && !old->open && !new->open && old->len;
         buf_init(&buf, TEXT_MAX);
         for (size_t i = 0; known && i < text->len;) {
                 bool hit = text->len - i >= old->len && memcmp(text->text + i, old->text, old->len) == 0;
@@ -365,9 +384,11 @@ static struct value *change_case(struct python *py, const struct value *text, co
         char *out = arena_copy(py->arena, text->text, text->len);
         for (size_t i = 0; i < text->len; i++) {
                 bool upper = out[i] >= 'A' && out[i] <= 'Z', lower = out[i] >= 'a' && out[i] <= 'z';
-                bool change = (upper && (strcmp(how, "lower") == 0 || strcmp(how, "casefold") == 0 || strcmp(how, "swapcase") == 0)) ||
-                              (lower && (strcmp(how, "upper") == 0 || strcmp(how, "swapcase") == 0)) ||
-                              (strcmp(how, "capitalize") == 0 && (i == 0 ? lower : upper));
+                bool change = (upper &&
+                                      (strcmp(how, "lower") == 0 || strcmp(how, "casefold") == 0 ||
+                                              strcmp(how, "swapcase") == 0)) ||
+                        (lower && (strcmp(how, "upper") == 0 || strcmp(how, "swapcase") == 0)) ||
+                        (strcmp(how, "capitalize") == 0 && (i == 0 ? lower : upper));
                 out[i] = (char)(change ? out[i] ^ 0x20 : out[i]);
         }
         return value_text(py, text->kind, out, text->len);
@@ -392,8 +413,9 @@ static struct value *split(struct python *py, const struct value *text, const st
         if (by && (by->kind != text->kind || !by->len || by->open))
                 return NULL;
         for (size_t i = 0; i <= text->len; i++) {
-                bool hit = i == text->len || (blanks ? strchr(" \t\r\n", text->text[i]) != NULL
-                                                     : text->len - i >= by->len && memcmp(text->text + i, by->text, by->len) == 0);
+                bool hit = i == text->len ||
+                        (blanks ? strchr(" \t\r\n", text->text[i]) != NULL
+                                : text->len - i >= by->len && memcmp(text->text + i, by->text, by->len) == 0);
                 if (!hit)
                         continue;
                 if (n == ARRAY_LEN(items))
@@ -454,7 +476,8 @@ static struct value *text_method(struct python *py, const struct call *call)
 {
         static const char *const cases[] = { "lower", "upper", "swapcase", "casefold", "capitalize", NULL };
         const struct value *text = call->object;
-        const struct value *first = call->args_n ? call->args[0] : NULL, *second = call->args_n > 1 ? call->args[1] : NULL;
+        const struct value *first = call->args_n ? call->args[0] : NULL,
+                           *second = call->args_n > 1 ? call->args[1] : NULL;
         char name[24];
         if (call->method_len >= sizeof name)
                 return NULL;
@@ -474,13 +497,18 @@ static struct value *text_method(struct python *py, const struct call *call)
                 return format(py, text, call);
         if (strcmp(name, "decode") == 0 || strcmp(name, "encode") == 0) {
                 /* Other encodings than the usual ones are codes to hide something in. */
-                bool usual = !first || (first->kind == VALUE_TEXT && first->len >= 3 && strncasecmp(first->text, "utf", 3) == 0) ||
-                             (first->kind == VALUE_TEXT && first->len == 5 && strncasecmp(first->text, "ascii", 5) == 0) ||
-                             (first->kind == VALUE_TEXT && first->len >= 5 && strncasecmp(first->text, "latin", 5) == 0);
+                bool usual = !first ||
+                        (first->kind == VALUE_TEXT && first->len >= 3 && strncasecmp(first->text, "utf", 3) == 0) ||
+                        (first->kind == VALUE_TEXT && first->len == 5 && strncasecmp(first->text, "ascii", 5) == 0) ||
+                        (first->kind == VALUE_TEXT && first->len >= 5 && strncasecmp(first->text, "latin", 5) == 0);
                 return usual ? reencode(py, text, name[0] == 'd') : NULL;
         }
         if (strcmp(name, "__add__") == 0 || strcmp(name, "__mul__") == 0 || strcmp(name, "__mod__") == 0)
-                return value_binary(py, name[2] == 'a' ? '+' : name[3] == 'u' ? '*' : '%', call->object, call->args_n ? call->args[0] : NULL);
+                return value_binary(py,
+                        name[2] == 'a'           ? '+'
+                                : name[3] == 'u' ? '*'
+                                                 : '%',
+                        call->object, call->args_n ? call->args[0] : NULL);
         return strcmp(name, "__getitem__") == 0 && call->args_n ? value_item(py, call->object, call->args[0]) : NULL;
 }
 
@@ -491,9 +519,11 @@ static struct value *of_numbers(struct python *py, enum value_kind kind, const s
         buf_init(&buf, TEXT_MAX);
         for (size_t i = 0; known && i < list->n; i++) {
                 const struct value *item = list->items[i];
-                known = item && !item->open && !item->next && item->kind == VALUE_NUMBER && item->number >= 0 && item->number < 0x110000;
+                known = item && !item->open && !item->next && item->kind == VALUE_NUMBER && item->number >= 0 &&
+                        item->number < 0x110000;
                 char byte = known ? (char)item->number : 0;
-                known = known && (kind == VALUE_TEXT ? unicode_put(&buf, (uint32_t)item->number) : buf_add(&buf, &byte, 1));
+                known = known &&
+                        (kind == VALUE_TEXT ? unicode_put(&buf, (uint32_t)item->number) : buf_add(&buf, &byte, 1));
         }
         return make_text(py, kind, &buf, known);
 }
@@ -614,7 +644,9 @@ static struct value *fn_fromhex(struct python *py, const struct call *call, unsi
         buf_init(&buf, TEXT_MAX);
         for (size_t i = 0; i < text->len && known; i++) {
                 char c = text->text[i];
-                int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+                int digit = c >= '0' && c <= '9'                 ? c - '0'
+                        : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                                 : -1;
                 char byte = (char)(high * 16 + digit);
                 known = digit >= 0 || c == ' ';
                 if (digit >= 0 && high >= 0)
@@ -650,17 +682,40 @@ static struct value *fn_base64(struct python *py, const struct call *call, unsig
 }
 
 #define FN(path, give) { (path), sizeof(path) - 1, (give) }
-static const struct { const char *path; size_t len; struct value *(*give)(struct python *, const struct call *, unsigned depth); } functions[] = {
-        FN("builtins.chr", fn_chr),          FN("builtins.ord", fn_ord),         FN("builtins.str", fn_str),
-        FN("builtins.bytes", fn_bytes),      FN("builtins.bytearray", fn_bytes), FN("builtins.list", fn_list),
-        FN("builtins.tuple", fn_list),       FN("builtins.iter", fn_list),       FN("builtins.reversed", fn_reversed),
-        FN("builtins.map", fn_map),          FN("builtins.vars", fn_vars),       FN("builtins.globals", fn_vars),
-        FN("builtins.locals", fn_vars),      FN("functools.partial", fn_partial), FN("operator.attrgetter", fn_getter),
-        FN("operator.itemgetter", fn_getter), FN("operator.methodcaller", fn_getter), FN("operator.add", fn_add),
-        FN("operator.concat", fn_add),       FN("importlib.reload", fn_first), FN("importlib.util.resolve_name", fn_resolve),   FN("builtins.bytes.fromhex", fn_fromhex),
+static const struct {
+        const char *path;
+        size_t len;
+        struct value *(*give)(struct python *, const struct call *, unsigned depth);
+} functions[] = {
+        FN("builtins.chr", fn_chr),
+        FN("builtins.ord", fn_ord),
+        FN("builtins.str", fn_str),
+        FN("builtins.bytes", fn_bytes),
+        FN("builtins.bytearray", fn_bytes),
+        FN("builtins.list", fn_list),
+        FN("builtins.tuple", fn_list),
+        FN("builtins.iter", fn_list),
+        FN("builtins.reversed", fn_reversed),
+        FN("builtins.map", fn_map),
+        FN("builtins.vars", fn_vars),
+        FN("builtins.globals", fn_vars),
+        FN("builtins.locals", fn_vars),
+        FN("functools.partial", fn_partial),
+        FN("operator.attrgetter", fn_getter),
+        FN("operator.itemgetter", fn_getter),
+        FN("operator.methodcaller", fn_getter),
+        FN("operator.add", fn_add),
+        FN("operator.concat", fn_add),
+        FN("importlib.reload", fn_first),
+        FN("importlib.util.resolve_name", fn_resolve),
+        FN("builtins.bytes.fromhex", fn_fromhex),
         FN("builtins.dict", fn_dict),
-        FN("builtins.bytearray.fromhex", fn_fromhex), FN("binascii.unhexlify", fn_fromhex), FN("binascii.a2b_hex", fn_fromhex),
-        FN("base64.b64decode", fn_base64),   FN("base64.standard_b64decode", fn_base64), FN("binascii.a2b_base64", fn_base64),
+        FN("builtins.bytearray.fromhex", fn_fromhex),
+        FN("binascii.unhexlify", fn_fromhex),
+        FN("binascii.a2b_hex", fn_fromhex),
+        FN("base64.b64decode", fn_base64),
+        FN("base64.standard_b64decode", fn_base64),
+        FN("binascii.a2b_base64", fn_base64),
 };
 #undef FN
 
@@ -697,7 +752,8 @@ static struct value *own_function(struct python *py, uint32_t function)
         return n == RETURNS_MAX ? value_either(py, value, NULL) : value;
 }
 
-static struct value *call_partial(struct python *py, const struct value *partial, const struct call *call, unsigned depth)
+static struct value *call_partial(struct python *py, const struct value *partial, const struct call *call,
+        unsigned depth)
 {
         struct call whole = { .node = 0, .function = partial->items[0], .splat = call->splat };
         for (size_t i = 1; i < partial->n && whole.args_n < ARRAY_LEN(whole.args); i++)

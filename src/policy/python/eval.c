@@ -125,13 +125,15 @@ static bool add_content(const char *text, size_t at, size_t end, const struct li
 /* {expression!s:}, as far as it is constant. */
 static bool add_hole(const struct python *py, uint32_t hole, struct buf *buf)
 {
-        uint32_t expression = tree_field(py->tree, hole, PYF_expression), format = tree_field(py->tree, hole, PYF_format_specifier);
+        uint32_t expression = tree_field(py->tree, hole, PYF_expression),
+                 format = tree_field(py->tree, hole, PYF_format_specifier);
         uint32_t conversion = tree_field(py->tree, hole, PYF_type_conversion);
         const struct value *value = expression ? py->values[expression] : NULL;
         char how = 0;
         if (format && NODE(py, format)->end > NODE(py, format)->start + 1)
                 how = py->tree->text[NODE(py, format)->end - 1];
-        if (!value || value->open || value->next || (conversion && py->tree->text[NODE(py, conversion)->end - 1] != 's'))
+        if (!value || value->open || value->next ||
+                (conversion && py->tree->text[NODE(py, conversion)->end - 1] != 's'))
                 return false;
         if (format && NODE(py, format)->end > NODE(py, format)->start + 2)
                 return false;
@@ -151,7 +153,8 @@ static struct value *string(struct python *py, uint32_t node)
         enum value_kind kind = how.bytes ? VALUE_BYTES : VALUE_TEXT;
         uint32_t from = start ? NODE(py, start)->end : 0, to = end ? NODE(py, end)->end : 0;
         uint32_t quotes = 0;
-        while (quotes < from && start && from - quotes > NODE(py, start)->start && py->tree->text[from - quotes - 1] == py->tree->text[from - 1])
+        while (quotes < from && start && from - quotes > NODE(py, start)->start &&
+                py->tree->text[from - quotes - 1] == py->tree->text[from - 1])
                 quotes++;
         if (!start || !end || to < from + quotes)
                 return NULL;
@@ -168,7 +171,9 @@ static struct value *string(struct python *py, uint32_t node)
                 else if (NODE(py, child)->kind == PY_INTERPOLATION)
                         known = add_hole(py, child, &buf);
         }
-        struct value *value = known ? value_text(py, kind, arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len) : NULL;
+        struct value *value = known
+                ? value_text(py, kind, arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len)
+                : NULL;
         buf_done(&buf);
         return value;
 }
@@ -186,7 +191,9 @@ static struct value *concatenated(struct python *py, uint32_t node)
                 known = part && buf_add(&buf, part->text, part->len);
                 kind = part ? part->kind : kind;
         }
-        struct value *value = known ? value_text(py, kind, arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len) : NULL;
+        struct value *value = known
+                ? value_text(py, kind, arena_copy(py->arena, buf.bytes ? buf.bytes : "", buf.len), buf.len)
+                : NULL;
         buf_done(&buf);
         return value;
 }
@@ -232,7 +239,8 @@ static struct value *list(struct python *py, uint32_t node, bool dict)
                         items = list_room(items, n, &size, sizeof(struct value *));
                         items[n++] = py->values[child];
                 } else if (kind == PY_PAIR) {
-                        uint32_t key = tree_field(py->tree, child, PYF_key), item = tree_field(py->tree, child, PYF_value);
+                        uint32_t key = tree_field(py->tree, child, PYF_key),
+                                 item = tree_field(py->tree, child, PYF_value);
                         items = list_room(items, n + 1, &size, sizeof(struct value *));
                         items[n++] = py->values[key];
                         items[n++] = py->values[item];
@@ -279,9 +287,11 @@ static struct value *with_item(struct python *py, uint32_t node, uint32_t target
 static struct value *comprehension(struct python *py, uint32_t node)
 {
         uint32_t body = tree_field(py->tree, node, PYF_body), clause = tree_kind(py->tree, node, PY_FOR_IN);
-        uint32_t target = clause ? tree_field(py->tree, clause, PYF_left) : 0, from = clause ? tree_field(py->tree, clause, PYF_right) : 0;
+        uint32_t target = clause ? tree_field(py->tree, clause, PYF_left) : 0,
+                 from = clause ? tree_field(py->tree, clause, PYF_right) : 0;
         const struct value *over = from ? py->values[from] : NULL;
-        if (!body || !target || NODE(py, target)->kind != PY_IDENTIFIER || NODE(py, clause)->next || !over || over->open || over->next)
+        if (!body || !target || NODE(py, target)->kind != PY_IDENTIFIER || NODE(py, clause)->next || !over ||
+                over->open || over->next)
                 return NULL;
         bool text = over->kind == VALUE_TEXT || over->kind == VALUE_BYTES;
         size_t n = text ? over->len : over->n;
@@ -313,7 +323,8 @@ static struct value *binary(struct python *py, uint32_t node)
                 operator = 'p';
         if (operator == '/' && sign->end != sign->start + 2)
                 return NULL;
-        return value_binary(py, operator, py->values[tree_field(py->tree, node, PYF_left)], py->values[tree_field(py->tree, node, PYF_right)]);
+        return value_binary(py, operator, py->values[tree_field(py->tree, node, PYF_left)],
+                py->values[tree_field(py->tree, node, PYF_right)]);
 }
 
 static struct value *subscript(struct python *py, uint32_t node)
@@ -321,7 +332,8 @@ static struct value *subscript(struct python *py, uint32_t node)
         uint32_t base = tree_field(py->tree, node, PYF_value), key = tree_field(py->tree, node, PYF_subscript);
         if (!base || !key)
                 return NULL;
-        return NODE(py, key)->kind == PY_SLICE ? value_slice(py, py->values[base], key) : value_item(py, py->values[base], py->values[key]);
+        return NODE(py, key)->kind == PY_SLICE ? value_slice(py, py->values[base], key)
+                                               : value_item(py, py->values[base], py->values[key]);
 }
 
 static struct value *attribute(struct python *py, uint32_t node)
@@ -412,19 +424,40 @@ static struct value *lambda(struct python *py, uint32_t node)
 
 /* By kind; the others have none. */
 static struct value *(*const values[PY_KINDS])(struct python *, uint32_t) = {
-        [PY_STRING] = string, [PY_CONCATENATED] = concatenated, [PY_INTEGER] = integer, [PY_IDENTIFIER] = name, [PY_ATTRIBUTE] = attribute,
-        [PY_SUBSCRIPT] = subscript, [PY_CALL] = call, [PY_PARENTHESES] = inner, [PY_AWAIT] = inner, [PY_STATEMENT] = inner,
-        [PY_LIST_SPLAT] = inner, [PY_ASSIGNMENT] = right, [PY_NAMED] = named, [PY_BINARY] = binary, [PY_UNARY] = unary,
-        [PY_BOOLEAN] = either_of_all, [PY_CONDITIONAL] = either_of_two, [PY_LIST] = sequence, [PY_TUPLE] = sequence,
-        [PY_EXPRESSIONS] = sequence, [PY_SET] = sequence, [PY_DICTIONARY] = dictionary, [PY_LIST_COMPREHENSION] = comprehension,
-        [PY_GENERATOR] = comprehension, [PY_SET_COMPREHENSION] = comprehension, [PY_LAMBDA] = lambda,
+        [PY_STRING] = string,
+        [PY_CONCATENATED] = concatenated,
+        [PY_INTEGER] = integer,
+        [PY_IDENTIFIER] = name,
+        [PY_ATTRIBUTE] = attribute,
+        [PY_SUBSCRIPT] = subscript,
+        [PY_CALL] = call,
+        [PY_PARENTHESES] = inner,
+        [PY_AWAIT] = inner,
+        [PY_STATEMENT] = inner,
+        [PY_LIST_SPLAT] = inner,
+        [PY_ASSIGNMENT] = right,
+        [PY_NAMED] = named,
+        [PY_BINARY] = binary,
+        [PY_UNARY] = unary,
+        [PY_BOOLEAN] = either_of_all,
+        [PY_CONDITIONAL] = either_of_two,
+        [PY_LIST] = sequence,
+        [PY_TUPLE] = sequence,
+        [PY_EXPRESSIONS] = sequence,
+        [PY_SET] = sequence,
+        [PY_DICTIONARY] = dictionary,
+        [PY_LIST_COMPREHENSION] = comprehension,
+        [PY_GENERATOR] = comprehension,
+        [PY_SET_COMPREHENSION] = comprehension,
+        [PY_LAMBDA] = lambda,
 };
 
 /* What is bound or deleted is not looked up. */
 static bool has_value(const struct python *py, uint32_t node)
 {
         unsigned kind = NODE(py, node)->kind;
-        bool reads = py->roles[node] == ROLE_LOAD || (kind != PY_IDENTIFIER && kind != PY_ATTRIBUTE && kind != PY_SUBSCRIPT);
+        bool reads =
+                py->roles[node] == ROLE_LOAD || (kind != PY_IDENTIFIER && kind != PY_ATTRIBUTE && kind != PY_SUBSCRIPT);
         return values[kind] && reads;
 }
 
@@ -462,7 +495,8 @@ static void feed(struct python *py, uint32_t node)
 static void note_member(struct python *py, uint32_t name, struct value *value)
 {
         bool of_class = value && (value->kind == VALUE_OBJECT || value->kind == VALUE_CLASS);
-        if (!value || (value->kind != VALUE_PATH && !of_class) || (!of_class && strchr(value->text, '(')) || py->members_n >= 256)
+        if (!value || (value->kind != VALUE_PATH && !of_class) || (!of_class && strchr(value->text, '(')) ||
+                py->members_n >= 256)
                 return;
         for (size_t i = 0; i < py->members_n; i++)
                 if (py->members[i].name == name && value_same(py->members[i].value, value))

@@ -3,11 +3,18 @@
 
 static void say(struct python *py, enum fact_kind kind, uint32_t node, const char *name, size_t len)
 {
-        facts_add(py->facts, (struct fact){ .kind = kind, .name = name, .len = len, .start = NODE(py, node)->start, .end = NODE(py, node)->end });
+        facts_add(py->facts,
+                (struct fact){ .kind = kind,
+                        .name = name,
+                        .len = len,
+                        .start = NODE(py, node)->start,
+                        .end = NODE(py, node)->end });
 }
 
 /* Two names of one function, and policies that know only one of them. */
-static const struct { const char *name, *other; } two_names[] = { { "builtins.open", "io.open" }, { "io.open", "builtins.open" } };
+static const struct {
+        const char *name, *other;
+} two_names[] = { { "builtins.open", "io.open" }, { "io.open", "builtins.open" } };
 
 static void say_path(struct python *py, enum fact_kind kind, uint32_t node, const struct value *value)
 {
@@ -37,7 +44,8 @@ static bool is_in_memory(struct python *py, uint32_t node)
         if (NODE(py, parent)->kind != PY_CALL || NODE(py, node)->field != PYF_function)
                 return false;
         struct call parts = python_call(py, parent);
-        const struct value *name = value_only(parts.args_n ? parts.args[0] : python_keyword(py, &parts, "database"), VALUE_TEXT);
+        const struct value *name =
+                value_only(parts.args_n ? parts.args[0] : python_keyword(py, &parts, "database"), VALUE_TEXT);
         return name && name->len == 8 && memcmp(name->text, ":memory:", 8) == 0;
 }
 
@@ -49,14 +57,16 @@ static void references(struct python *py, uint32_t node, const struct value *val
         for (; value; value = value->next) {
                 if (value->kind != VALUE_PATH || is_call_result(value))
                         continue;
-                if (strcmp(value->text, "sqlite3.connect") == 0 && (NODE(py, node)->kind == PY_DOTTED || is_in_memory(py, node)))
+                if (strcmp(value->text, "sqlite3.connect") == 0 &&
+                        (NODE(py, node)->kind == PY_DOTTED || is_in_memory(py, node)))
                         say(py, FACT_REFERENCE, node, in_memory, strlen(in_memory));
                 else
                         say_path(py, FACT_REFERENCE, node, value);
                 if (value->reached && reaches)
                         say(py, FACT_IMPORT, node, value->text, value->len);
                 /* Handed on, it may be called with any name. */
-                if (strcmp(value->text, "builtins.__import__") == 0 && NODE(py, node)->kind != PY_CALL && !is_function_of_call(py, node))
+                if (strcmp(value->text, "builtins.__import__") == 0 && NODE(py, node)->kind != PY_CALL &&
+                        !is_function_of_call(py, node))
                         say(py, FACT_DYNAMIC_IMPORT, node, value->text, value->len);
         }
 }
@@ -70,10 +80,11 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
                 if (!binding || py->scopes[scope].kind == SCOPE_CLASS)
                         continue;
                 unsigned looks = 32;
-                for (const struct source *source = binding->sources; source && looks-- && !binding->elsewhere; source = source->next) {
+                for (const struct source *source = binding->sources; source && looks-- && !binding->elsewhere;
+                        source = source->next) {
                         unsigned above = NODE(py, NODE(py, source->at)->parent)->kind;
-                        if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_DEFAULT || above == PY_TYPED ||
-                            above == PY_TYPED_DEFAULT)
+                        if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_DEFAULT ||
+                                above == PY_TYPED || above == PY_TYPED_DEFAULT)
                                 return true;
                 }
                 return false;
@@ -85,7 +96,8 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
 static bool is_field(const struct python *py, uint32_t node, uint32_t name)
 {
         uint32_t scope = py->scope_of[node];
-        if (py->roles[node] != ROLE_STORE || py->scopes[scope].kind != SCOPE_CLASS || NODE(py, NODE(py, node)->parent)->kind != PY_ASSIGNMENT)
+        if (py->roles[node] != ROLE_STORE || py->scopes[scope].kind != SCOPE_CLASS ||
+                NODE(py, NODE(py, node)->parent)->kind != PY_ASSIGNMENT)
                 return false;
         const struct binding *binding = python_binding((struct python *)(uintptr_t)py, scope, name);
         return !binding || !binding->elsewhere;
@@ -122,8 +134,12 @@ static void attribute(struct python *py, uint32_t node)
                 return;
         const struct name name = python_word(py, word);
         if (!is_class_name(py, node, &name))
-                facts_add(py->facts, (struct fact){ .kind = FACT_ATTRIBUTE, .name = name.text, .len = name.len, .start = NODE(py, word)->start,
-                                                    .end = NODE(py, word)->end });
+                facts_add(py->facts,
+                        (struct fact){ .kind = FACT_ATTRIBUTE,
+                                .name = name.text,
+                                .len = name.len,
+                                .start = NODE(py, word)->start,
+                                .end = NODE(py, word)->end });
         references(py, node, py->values[node], true);
 }
 
@@ -158,7 +174,12 @@ static void import_from(struct python *py, uint32_t item, uint32_t from, const c
         const struct node *place = NODE(py, from ? from : item);
         const char *name = NODE(py, item)->kind == PY_WILDCARD ? NULL : python_dotted(py, item).text;
         const char *whole = name ? arena_text(py->arena, "%s.%s", module, name) : module;
-        facts_add(py->facts, (struct fact){ .kind = FACT_IMPORT, .name = whole, .module = module, .start = place->start, .end = place->end });
+        facts_add(py->facts,
+                (struct fact){ .kind = FACT_IMPORT,
+                        .name = whole,
+                        .module = module,
+                        .start = place->start,
+                        .end = place->end });
         if (name)
                 references(py, item, value_path(py, module, name, strlen(name)), true);
 }
@@ -182,8 +203,11 @@ static void import(struct python *py, uint32_t node)
                 if (module)
                         import_from(py, item, from, module);
                 else
-                        facts_add(py->facts, (struct fact){ .kind = FACT_IMPORT, .name = python_dotted(py, item).text, .start = NODE(py, item)->start,
-                                                            .end = NODE(py, item)->end });
+                        facts_add(py->facts,
+                                (struct fact){ .kind = FACT_IMPORT,
+                                        .name = python_dotted(py, item).text,
+                                        .start = NODE(py, item)->start,
+                                        .end = NODE(py, item)->end });
         }
 }
 
@@ -210,8 +234,9 @@ static void taken_by(struct python *py, uint32_t node, const struct taking *taki
         for (const struct value *object = taking->object; object && !constant; object = object->next) {
                 const char *dict = object->kind == VALUE_PATH ? strstr(object->text, ".__dict__") : NULL;
                 if (object->kind == VALUE_PATH && !is_call_result(object))
-                        say(py, FACT_DYNAMIC, node, arena_copy(py->arena, object->text, dict ? (size_t)(dict - object->text) : object->len),
-                            dict ? (size_t)(dict - object->text) : object->len);
+                        say(py, FACT_DYNAMIC, node,
+                                arena_copy(py->arena, object->text, dict ? (size_t)(dict - object->text) : object->len),
+                                dict ? (size_t)(dict - object->text) : object->len);
         }
 }
 
@@ -237,9 +262,11 @@ static void imported_by_call(struct python *py, const struct call *call)
                 constant = constant && name->kind == VALUE_TEXT;
                 const char *colon = name->kind == VALUE_TEXT ? memchr(name->text, ':', name->len) : NULL;
                 if (name->kind == VALUE_TEXT && name->len && name->text[0] != '.')
-                        say(py, FACT_IMPORT, call->node, arena_copy(py->arena, name->text, colon ? (size_t)(colon - name->text) : name->len),
-                            colon ? (size_t)(colon - name->text) : name->len);
-                if (name->kind == VALUE_TEXT && strcmp(importer, "pkgutil.resolve_name") != 0 && strstr(importer, "__import__"))
+                        say(py, FACT_IMPORT, call->node,
+                                arena_copy(py->arena, name->text, colon ? (size_t)(colon - name->text) : name->len),
+                                colon ? (size_t)(colon - name->text) : name->len);
+                if (name->kind == VALUE_TEXT && strcmp(importer, "pkgutil.resolve_name") != 0 &&
+                        strstr(importer, "__import__"))
                         say(py, FACT_IMPORT_CALL, call->node, name->text, name->len);
         }
         if (!constant)
@@ -251,8 +278,12 @@ static void handed_getattr(struct python *py, const struct call *call)
 {
         bool handed = false;
         for (size_t i = 0; i < call->args_n; i++)
-                handed = handed || (call->args[i] && call->args[i]->kind == VALUE_PATH && strcmp(call->args[i]->text, "builtins.getattr") == 0);
-        if (!handed || (call->function && call->function->kind == VALUE_PATH && strcmp(call->function->text, "functools.partial") == 0))
+                handed = handed ||
+                        (call->args[i] && call->args[i]->kind == VALUE_PATH &&
+                                strcmp(call->args[i]->text, "builtins.getattr") == 0);
+        if (!handed ||
+                (call->function && call->function->kind == VALUE_PATH &&
+                        strcmp(call->function->text, "functools.partial") == 0))
                 return;
         for (size_t i = 0; i < call->args_n; i++)
                 for (const struct value *value = call->args[i]; value; value = value->next) {
@@ -268,13 +299,15 @@ static void handed_getattr(struct python *py, const struct call *call)
  */
 static void handed_importer(struct python *py, const struct call *call)
 {
-        bool partial = call->function && call->function->kind == VALUE_PATH && strcmp(call->function->text, "functools.partial") == 0;
+        bool partial = call->function && call->function->kind == VALUE_PATH &&
+                strcmp(call->function->text, "functools.partial") == 0;
         if (call->function && call->function->kind == VALUE_FUNCTION)
                 return;
         const struct value *name = partial && call->args_n > 1 ? value_only(call->args[1], VALUE_TEXT) : NULL;
         for (size_t i = 0; i < call->args_n; i++)
                 for (const struct value *value = call->args[i]; value; value = value->next) {
-                        if (value->kind != VALUE_PATH || strcmp(value->text, "builtins.__import__") == 0 || !python_is_importer(value->text))
+                        if (value->kind != VALUE_PATH || strcmp(value->text, "builtins.__import__") == 0 ||
+                                !python_is_importer(value->text))
                                 continue;
                         if (name && i == 0)
                                 say(py, FACT_IMPORT, call->node, name->text, name->len);
@@ -319,7 +352,8 @@ static void subscript(struct python *py, uint32_t node)
         for (const struct value *of = py->values[base]; of; of = of->next) {
                 const char *dict = of->kind == VALUE_PATH ? strstr(of->text, ".__dict__") : NULL;
                 if (dict && !dict[9] && !constant)
-                        say(py, FACT_DYNAMIC, node, arena_copy(py->arena, of->text, (size_t)(dict - of->text)), (size_t)(dict - of->text));
+                        say(py, FACT_DYNAMIC, node, arena_copy(py->arena, of->text, (size_t)(dict - of->text)),
+                                (size_t)(dict - of->text));
         }
 }
 
@@ -347,7 +381,8 @@ static void text(struct python *py, uint32_t node)
         /* With holes: what stands between them. */
         for (uint32_t child = NODE(py, node)->child; child; child = NODE(py, child)->next)
                 if (NODE(py, child)->kind == PY_STRING_CONTENT)
-                        say(py, FACT_STRING, child, py->tree->text + NODE(py, child)->start, NODE(py, child)->end - NODE(py, child)->start);
+                        say(py, FACT_STRING, child, py->tree->text + NODE(py, child)->start,
+                                NODE(py, child)->end - NODE(py, child)->start);
 }
 
 static void large_text(struct python *py, uint32_t node)
@@ -363,8 +398,12 @@ static void large_text(struct python *py, uint32_t node)
         const struct value *times = first ? b : a;
         const char *name = arena_text(py->arena, first ? "string * %lld" : "%lld * string", (long long)times->number);
         if (times->number > 0)
-                facts_add(py->facts, (struct fact){ .kind = FACT_LARGE_TEXT, .name = name, .number = (uint64_t)times->number,
-                                                    .start = NODE(py, node)->start, .end = NODE(py, node)->end });
+                facts_add(py->facts,
+                        (struct fact){ .kind = FACT_LARGE_TEXT,
+                                .name = name,
+                                .number = (uint64_t)times->number,
+                                .start = NODE(py, node)->start,
+                                .end = NODE(py, node)->end });
 }
 
 /* ---- loops ---- */
@@ -382,7 +421,8 @@ static bool is_true(const struct python *py, uint32_t condition)
         if (NODE(py, condition)->kind == PY_TRUE)
                 return true;
         return value && !value->open && !value->next &&
-               ((value->kind == VALUE_NUMBER && value->number) || (is_text(value) && value->len)) && NODE(py, condition)->kind != PY_IDENTIFIER;
+                ((value->kind == VALUE_NUMBER && value->number) || (is_text(value) && value->len)) &&
+                NODE(py, condition)->kind != PY_IDENTIFIER;
 }
 
 /* Whether a statement inside leaves the loop: not that of a loop or a function that stands in it. */
@@ -427,12 +467,17 @@ static void for_loop(struct python *py, uint32_t node)
         if (!over || NODE(py, over)->kind != PY_CALL)
                 return;
         struct call parts = python_call(py, over);
-        if (!parts.function || parts.function->kind != VALUE_PATH || strcmp(parts.function->text, "builtins.range") != 0 || !parts.args_n)
+        if (!parts.function || parts.function->kind != VALUE_PATH ||
+                strcmp(parts.function->text, "builtins.range") != 0 || !parts.args_n)
                 return;
         const struct value *end = value_only(parts.args[parts.args_n > 1 ? 1 : 0], VALUE_NUMBER);
         if (end && end->number > 0)
-                facts_add(py->facts, (struct fact){ .kind = FACT_LARGE_RANGE, .name = "range", .number = (uint64_t)end->number,
-                                                    .start = NODE(py, over)->start, .end = NODE(py, over)->end });
+                facts_add(py->facts,
+                        (struct fact){ .kind = FACT_LARGE_RANGE,
+                                .name = "range",
+                                .number = (uint64_t)end->number,
+                                .start = NODE(py, over)->start,
+                                .end = NODE(py, over)->end });
 }
 
 void python_facts(struct python *py)

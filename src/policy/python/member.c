@@ -37,8 +37,10 @@ static struct binding *class_member(struct python *py, uint32_t class_node, uint
 {
         struct binding *found = in_class(py, class_node, name);
         uint32_t bases = tree_field(py->tree, class_node, PYF_superclasses);
-        for (uint32_t base = bases && !found && depth < BASES_DEEP ? NODE(py, bases)->child : 0; base && !found; base = NODE(py, base)->next)
-                for (const struct value *value = py->values ? py->values[base] : NULL; value && !found; value = value->next)
+        for (uint32_t base = bases && !found && depth < BASES_DEEP ? NODE(py, bases)->child : 0; base && !found;
+                base = NODE(py, base)->next)
+                for (const struct value *value = py->values ? py->values[base] : NULL; value && !found;
+                        value = value->next)
                         if (value->kind == VALUE_CLASS && value->node != class_node)
                                 found = class_member(py, value->node, name, depth + 1);
         return found;
@@ -55,8 +57,27 @@ uint32_t python_method(struct python *py, uint32_t class_node, const char *name,
 static bool leads_to_os(struct name name)
 {
         static const char *const ways[] = {
-                "os", "posix", "nt", "sys", "modules", "importlib", "import__", "import_module", "builtins", "builtins__", "globals__", "eval", "exec",
-                "ctypes", "gc", "inspect", "pickle", "runpy", "pty", "pkgutil", "imp",
+                "os",
+                "posix",
+                "nt",
+                "sys",
+                "modules",
+                "importlib",
+                "import__",
+                "import_module",
+                "builtins",
+                "builtins__",
+                "globals__",
+                "eval",
+                "exec",
+                "ctypes",
+                "gc",
+                "inspect",
+                "pickle",
+                "runpy",
+                "pty",
+                "pkgutil",
+                "imp",
         };
         while (name.len && *name.text == '_')
                 name.text++, name.len--;
@@ -76,8 +97,11 @@ static void look_at_names(struct python *py)
                 python_intern(py, commands[i], strlen(commands[i]));
         py->stored = arena_alloc(py->arena, py->names.n + 1);
         for (uint32_t node = 0; node < py->tree->n; node++) {
-                uint32_t word = NODE(py, node)->kind == PY_ATTRIBUTE && py->roles[node] == ROLE_STORE ? tree_field(py->tree, node, PYF_attribute) : 0;
-                if (NODE(py, node)->kind == PY_IDENTIFIER && py->roles[node] == ROLE_STORE && py->scopes[py->scope_of[node]].kind == SCOPE_CLASS)
+                uint32_t word = NODE(py, node)->kind == PY_ATTRIBUTE && py->roles[node] == ROLE_STORE
+                        ? tree_field(py->tree, node, PYF_attribute)
+                        : 0;
+                if (NODE(py, node)->kind == PY_IDENTIFIER && py->roles[node] == ROLE_STORE &&
+                        py->scopes[py->scope_of[node]].kind == SCOPE_CLASS)
                         word = node;
                 if (word)
                         py->stored[python_name(py, word)] = true;
@@ -94,8 +118,8 @@ static bool has_own(struct python *py, uint32_t name)
 }
 
 /*
- * Whether a member is the program's own: that of an instance of a class which has it, or of an object that nobody knows, if
- * such a class is there and nothing leads to os.
+ * Whether a member is the program's own: that of an instance of a class which has it, or of an object that nobody
+ * knows, if such a class is there and nothing leads to os.
  */
 static bool is_own(struct python *py, const struct value *base, const char *text, size_t len)
 {
@@ -166,8 +190,8 @@ static struct value *item_of_path(struct python *py, const struct value *base, c
         if (base->text[0] == UNKNOWN_OBJECT[0])
                 return NULL;
         if (base->len > strlen(dict) && strcmp(base->text + base->len - strlen(dict), dict) == 0) {
-                struct value *object = value_text(py, VALUE_PATH, arena_copy(py->arena, base->text, base->len - strlen(dict)),
-                                                  base->len - strlen(dict));
+                struct value *object = value_text(py, VALUE_PATH,
+                        arena_copy(py->arena, base->text, base->len - strlen(dict)), base->len - strlen(dict));
                 return value_member(py, object, key->text, key->len);
         }
         if (strcmp(base->text, "builtins.globals()") == 0 || strcmp(base->text, "builtins.locals()") == 0) {
@@ -191,7 +215,9 @@ static struct value *item_of_list(struct python *py, const struct value *base, i
                 if (base->kind == VALUE_BYTES)
                         return value_number(py, (unsigned char)base->text[at]);
                 while (place < (size_t)at)
-                        from += utf8_step(base->text + from, base->len - from) + !utf8_step(base->text + from, base->len - from), place++;
+                        from += utf8_step(base->text + from, base->len - from) +
+                                !utf8_step(base->text + from, base->len - from),
+                                place++;
                 size_t step = utf8_step(base->text + from, base->len - from);
                 return value_text(py, base->kind, base->text + from, step ? step : 1);
         }

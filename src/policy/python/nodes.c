@@ -6,7 +6,8 @@ bool python_is_starred(const struct tree *tree, uint32_t at)
         uint32_t start = tree->nodes[at].start;
         if (tree->text[start] == '*')
                 return true;
-        while (start && (tree->text[start - 1] == ' ' || tree->text[start - 1] == '\t' || tree->text[start - 1] == '\n'))
+        while (start &&
+                (tree->text[start - 1] == ' ' || tree->text[start - 1] == '\t' || tree->text[start - 1] == '\n'))
                 start--;
         return start && tree->text[start - 1] == '*';
 }

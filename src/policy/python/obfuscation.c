@@ -43,7 +43,9 @@ static void add_sources(struct python *py, struct todo *todo, uint32_t identifie
                 if (binding)
                         binding->run = true;
                 for (const struct source *source = sources; source; source = source->next)
-                        add(py, todo, source->kind == SOURCE_FUNCTION ? tree_field(py->tree, source->node, PYF_body) : source->node);
+                        add(py, todo,
+                                source->kind == SOURCE_FUNCTION ? tree_field(py->tree, source->node, PYF_body)
+                                                                : source->node);
                 if (binding || scope == 0)
                         return;
         }
@@ -83,7 +85,8 @@ static bool is_long(const struct value *value)
 
 void python_decoded(struct python *py, const struct call *call, uint32_t function)
 {
-        static const char *const decoders[] = { "b64decode", "fromhex", "unhexlify", "b32decode", "a85decode", "b85decode" };
+        static const char *const decoders[] = { "b64decode", "fromhex", "unhexlify", "b32decode", "a85decode",
+                "b85decode" };
         const char *name = call->method, *found = NULL;
         size_t len = call->method_len;
         if (!name && call->function && call->function->kind == VALUE_PATH) {
@@ -98,9 +101,14 @@ void python_decoded(struct python *py, const struct call *call, uint32_t functio
         if (call->method && python_is("decode", name, len)) {
                 uint32_t object = tree_field(py->tree, function, PYF_object);
                 found = "decode";
-                much = call->object && call->object->kind == VALUE_BYTES && is_long(call->object) && object && NODE(py, object)->kind != PY_CALL;
+                much = call->object && call->object->kind == VALUE_BYTES && is_long(call->object) && object &&
+                        NODE(py, object)->kind != PY_CALL;
         }
         if (found && (run || much))
-                facts_add(py->facts, (struct fact){ .kind = FACT_DECODED, .name = found, .len = strlen(found), .start = NODE(py, function)->start,
-                                                    .end = NODE(py, function)->end });
+                facts_add(py->facts,
+                        (struct fact){ .kind = FACT_DECODED,
+                                .name = found,
+                                .len = strlen(found),
+                                .start = NODE(py, function)->start,
+                                .end = NODE(py, function)->end });
 }

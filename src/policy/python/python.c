@@ -33,8 +33,10 @@ static size_t cookie(const char *text, size_t len, size_t *ret_at)
                         size_t name = at + 7, to;
                         while (name < end && (text[name] == ' ' || text[name] == '\t'))
                                 name++;
-                        for (to = name; to < end && (text[to] == '-' || text[to] == '_' || text[to] == '.' || (text[to] >= '0' && text[to] <= '9') ||
-                                                     ((text[to] | 0x20) >= 'a' && (text[to] | 0x20) <= 'z'));)
+                        for (to = name; to < end &&
+                                (text[to] == '-' || text[to] == '_' || text[to] == '.' ||
+                                        (text[to] >= '0' && text[to] <= '9') ||
+                                        ((text[to] | 0x20) >= 'a' && (text[to] | 0x20) <= 'z'));)
                                 to++;
                         if (to > name) {
                                 *ret_at = name;
@@ -51,12 +53,26 @@ enum encoding { ENCODING_UTF8, ENCODING_ASCII, ENCODING_LATIN1, ENCODING_OTHER }
 /* Names are compared as codecs does: case, and which sign stands between the parts, do not matter. */
 static enum encoding encoding_of(const char *name, size_t len)
 {
-        static const struct { const char *name; enum encoding encoding; } known[] = {
-                { "utf8", ENCODING_UTF8 },      { "utf", ENCODING_UTF8 },       { "u8", ENCODING_UTF8 },        { "utf8sig", ENCODING_UTF8 },
-                { "utf8unix", ENCODING_UTF8 },  { "utf8dos", ENCODING_UTF8 },   { "utf8mac", ENCODING_UTF8 },   { "cp65001", ENCODING_UTF8 },
-                { "ascii", ENCODING_ASCII },    { "usascii", ENCODING_ASCII },  { "646", ENCODING_ASCII },      { "latin1", ENCODING_LATIN1 },
-                { "latin", ENCODING_LATIN1 },   { "l1", ENCODING_LATIN1 },      { "iso88591", ENCODING_LATIN1 }, { "8859", ENCODING_LATIN1 },
-                { "cp819", ENCODING_LATIN1 },   { "iso885915", ENCODING_OTHER },
+        static const struct { const char *name; enum encoding encoding;
+        } known[] = {
+                { "utf8", ENCODING_UTF8 },
+                { "utf", ENCODING_UTF8 },
+                { "u8", ENCODING_UTF8 },
+                { "utf8sig", ENCODING_UTF8 },
+                { "utf8unix", ENCODING_UTF8 },
+                { "utf8dos", ENCODING_UTF8 },
+                { "utf8mac", ENCODING_UTF8 },
+                { "cp65001", ENCODING_UTF8 },
+                { "ascii", ENCODING_ASCII },
+                { "usascii", ENCODING_ASCII },
+                { "646", ENCODING_ASCII },
+                { "latin1", ENCODING_LATIN1 },
+                { "latin", ENCODING_LATIN1 },
+                { "l1", ENCODING_LATIN1 },
+                { "iso88591", ENCODING_LATIN1 },
+                { "8859", ENCODING_LATIN1 },
+                { "cp819", ENCODING_LATIN1 },
+                { "iso885915", ENCODING_OTHER },
         };
         char plain[32];
         size_t n = 0;
@@ -108,8 +124,11 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
         if (mark && encoding != ENCODING_UTF8)
                 facts_break(facts, 0, "encoding problem: with BOM");
         if (encoding == ENCODING_OTHER)
-                facts_add(facts, (struct fact){ .kind = FACT_ENCODING, .name = arena_copy(facts->arena, text + at, name_len), .start = (uint32_t)at,
-                                                .end = (uint32_t)(at + name_len) });
+                facts_add(facts,
+                        (struct fact){ .kind = FACT_ENCODING,
+                                .name = arena_copy(facts->arena, text + at, name_len),
+                                .start = (uint32_t)at,
+                                .end = (uint32_t)(at + name_len) });
         else if (encoding == ENCODING_LATIN1)
                 text = unicode_latin1(facts->arena, text, len, &len);
         else if (encoding == ENCODING_ASCII && !is_ascii(text, len))
@@ -138,7 +157,9 @@ static bool is_new_star(const char *text, size_t len, size_t at)
                 before--;
         while (after < len && is_blank(text[after]))
                 after++;
-        bool place = before && (text[before - 1] == '[' || text[before - 1] == ',' || (before >= 6 && memcmp(text + before - 6, "except", 6) == 0));
+        bool place = before &&
+                (text[before - 1] == '[' || text[before - 1] == ',' ||
+                        (before >= 6 && memcmp(text + before - 6, "except", 6) == 0));
         return place && after < len && strchr("([{'\"0123456789", text[after]);
 }
 

@@ -23,41 +23,48 @@
 #include "policy/analysis/symbols.h"
 
 /* The kinds of nodes that matter here, by their names in the grammar. */
-#define PYTHON_KINDS(X)                                                                                                            \
-        X(MODULE, module) X(IMPORT, import_statement) X(IMPORT_FROM, import_from_statement) X(FUTURE, future_import_statement)     \
-        X(ALIASED, aliased_import) X(WILDCARD, wildcard_import) X(RELATIVE, relative_import) X(DOTTED, dotted_name)                \
-        X(PRINT, print_statement) X(EXEC, exec_statement) X(ASSIGNMENT, assignment) X(AUGMENTED, augmented_assignment)             \
-        X(NAMED, named_expression) X(RETURN, return_statement) X(DELETE, delete_statement) X(RAISE, raise_statement)               \
-        X(BREAK, break_statement) X(CONTINUE, continue_statement) X(YIELD, yield) X(AWAIT, await) X(GLOBAL, global_statement)      \
-        X(NONLOCAL, nonlocal_statement) X(FOR, for_statement) X(WHILE, while_statement) X(IF, if_statement) X(TRY, try_statement)  \
-        X(WITH, with_statement) X(MATCH, match_statement) X(CASE, case_clause) X(EXCEPT, except_clause)                            \
-        X(EXCEPT_GROUP, except_group_clause) X(FINALLY, finally_clause) X(ELSE, else_clause) X(ELIF, elif_clause)                  \
-        X(FUNCTION, function_definition) X(CLASS, class_definition) X(LAMBDA, lambda) X(DECORATED, decorated_definition)           \
-        X(DECORATOR, decorator) X(BLOCK, block) X(PARAMETERS, parameters) X(LAMBDA_PARAMETERS, lambda_parameters)                  \
-        X(DEFAULT, default_parameter) X(TYPED, typed_parameter) X(TYPED_DEFAULT, typed_default_parameter)                          \
-        X(SPLAT_PATTERN, list_splat_pattern) X(DICT_SPLAT_PATTERN, dictionary_splat_pattern) X(PATTERN_LIST, pattern_list)         \
-        X(TUPLE_PATTERN, tuple_pattern) X(LIST_PATTERN, list_pattern) X(AS_PATTERN, as_pattern) X(AS_TARGET, as_pattern_target)    \
-        X(CASE_PATTERN, case_pattern) X(CLASS_PATTERN, class_pattern) X(KEYWORD_PATTERN, keyword_pattern)                          \
-        X(SPLAT_CASE, splat_pattern) X(IDENTIFIER, identifier) X(ATTRIBUTE, attribute) X(SUBSCRIPT, subscript) X(SLICE, slice)     \
-        X(CALL, call) X(ARGUMENTS, argument_list) X(KEYWORD, keyword_argument) X(LIST_SPLAT, list_splat)                           \
-        X(DICT_SPLAT, dictionary_splat) X(PARENTHESES, parenthesized_expression) X(EXPRESSIONS, expression_list)                   \
-        X(STATEMENT, expression_statement) X(LIST, list) X(TUPLE, tuple) X(SET, set) X(DICTIONARY, dictionary) X(PAIR, pair)       \
-        X(LIST_COMPREHENSION, list_comprehension) X(SET_COMPREHENSION, set_comprehension)                                          \
-        X(DICT_COMPREHENSION, dictionary_comprehension) X(GENERATOR, generator_expression) X(FOR_IN, for_in_clause)                \
-        X(CONDITIONAL, conditional_expression) X(BINARY, binary_operator) X(UNARY, unary_operator) X(BOOLEAN, boolean_operator)    \
-        X(STRING, string) X(CONCATENATED, concatenated_string) X(STRING_START, string_start) X(STRING_CONTENT, string_content)     \
-        X(STRING_END, string_end) X(INTERPOLATION, interpolation) X(FORMAT, format_specifier) X(CONVERSION, type_conversion)       \
-        X(INTEGER, integer) X(TRUE, true) X(FALSE, false) X(NONE, none) X(COMMENT, comment) X(TYPE_ALIAS, type_alias_statement)    \
-        X(TYPE_PARAMETER, type_parameter) X(DICT_PATTERN, dict_pattern) X(CHEVRON, chevron) X(ASSERT, assert_statement)          \
-        X(FLOAT, float) X(NOT, not_operator) X(COMPARISON, comparison_operator) X(IF_CLAUSE, if_clause) X(WITH_CLAUSE, with_clause) \
-        X(WITH_ITEM, with_item) X(POSITIONAL_SEPARATOR, positional_separator) X(KEYWORD_SEPARATOR, keyword_separator)              \
-        X(COMPLEX_PATTERN, complex_pattern) X(TYPE, type) X(SPLAT_TYPE, splat_type) X(CONSTRAINED_TYPE, constrained_type)          \
-        X(GENERIC_TYPE, generic_type) X(MEMBER_TYPE, member_type) X(FORMAT_EXPRESSION, format_expression)
+#define PYTHON_KINDS(X)                                                                                                \
+        X(MODULE, module) X(IMPORT, import_statement) X(IMPORT_FROM, import_from_statement)                            \
+        X(FUTURE, future_import_statement) X(ALIASED, aliased_import) X(WILDCARD, wildcard_import)                     \
+        X(RELATIVE, relative_import) X(DOTTED, dotted_name) X(PRINT, print_statement) X(EXEC, exec_statement)          \
+        X(ASSIGNMENT, assignment) X(AUGMENTED, augmented_assignment) X(NAMED, named_expression)                        \
+        X(RETURN, return_statement) X(DELETE, delete_statement) X(RAISE, raise_statement) X(BREAK, break_statement)    \
+        X(CONTINUE, continue_statement) X(YIELD, yield) X(AWAIT, await) X(GLOBAL, global_statement)                    \
+        X(NONLOCAL, nonlocal_statement) X(FOR, for_statement) X(WHILE, while_statement) X(IF, if_statement)            \
+        X(TRY, try_statement) X(WITH, with_statement) X(MATCH, match_statement) X(CASE, case_clause)                   \
+        X(EXCEPT, except_clause) X(EXCEPT_GROUP, except_group_clause) X(FINALLY, finally_clause)                       \
+        X(ELSE, else_clause) X(ELIF, elif_clause) X(FUNCTION, function_definition) X(CLASS, class_definition)          \
+        X(LAMBDA, lambda) X(DECORATED, decorated_definition) X(DECORATOR, decorator) X(BLOCK, block)                   \
+        X(PARAMETERS, parameters) X(LAMBDA_PARAMETERS, lambda_parameters) X(DEFAULT, default_parameter)                \
+        X(TYPED, typed_parameter) X(TYPED_DEFAULT, typed_default_parameter) X(SPLAT_PATTERN, list_splat_pattern)       \
+        X(DICT_SPLAT_PATTERN, dictionary_splat_pattern) X(PATTERN_LIST, pattern_list)                                  \
+        X(TUPLE_PATTERN, tuple_pattern) X(LIST_PATTERN, list_pattern) X(AS_PATTERN, as_pattern)                        \
+        X(AS_TARGET, as_pattern_target) X(CASE_PATTERN, case_pattern) X(CLASS_PATTERN, class_pattern)                  \
+        X(KEYWORD_PATTERN, keyword_pattern) X(SPLAT_CASE, splat_pattern) X(IDENTIFIER, identifier)                     \
+        X(ATTRIBUTE, attribute) X(SUBSCRIPT, subscript) X(SLICE, slice) X(CALL, call) X(ARGUMENTS, argument_list)      \
+        X(KEYWORD, keyword_argument) X(LIST_SPLAT, list_splat) X(DICT_SPLAT, dictionary_splat)                         \
+        X(PARENTHESES, parenthesized_expression) X(EXPRESSIONS, expression_list) X(STATEMENT, expression_statement)    \
+        X(LIST, list) X(TUPLE, tuple) X(SET, set) X(DICTIONARY, dictionary) X(PAIR, pair)                              \
+        X(LIST_COMPREHENSION, list_comprehension) X(SET_COMPREHENSION, set_comprehension)                              \
+        X(DICT_COMPREHENSION, dictionary_comprehension) X(GENERATOR, generator_expression) X(FOR_IN, for_in_clause)    \
+        X(CONDITIONAL, conditional_expression) X(BINARY, binary_operator) X(UNARY, unary_operator)                     \
+        X(BOOLEAN, boolean_operator) X(STRING, string) X(CONCATENATED, concatenated_string)                            \
+        X(STRING_START, string_start) X(STRING_CONTENT, string_content) X(STRING_END, string_end)                      \
+        X(INTERPOLATION, interpolation) X(FORMAT, format_specifier) X(CONVERSION, type_conversion)                     \
+        X(INTEGER, integer) X(TRUE, true) X(FALSE, false) X(NONE, none) X(COMMENT, comment)                            \
+        X(TYPE_ALIAS, type_alias_statement) X(TYPE_PARAMETER, type_parameter) X(DICT_PATTERN, dict_pattern)            \
+        X(CHEVRON, chevron) X(ASSERT, assert_statement) X(FLOAT, float) X(NOT, not_operator)                           \
+        X(COMPARISON, comparison_operator) X(IF_CLAUSE, if_clause) X(WITH_CLAUSE, with_clause)                         \
+        X(WITH_ITEM, with_item) X(POSITIONAL_SEPARATOR, positional_separator)                                          \
+        X(KEYWORD_SEPARATOR, keyword_separator) X(COMPLEX_PATTERN, complex_pattern) X(TYPE, type)                      \
+        X(SPLAT_TYPE, splat_type) X(CONSTRAINED_TYPE, constrained_type) X(GENERIC_TYPE, generic_type)                  \
+        X(MEMBER_TYPE, member_type) X(FORMAT_EXPRESSION, format_expression)
 
-#define PYTHON_FIELDS(X)                                                                                                           \
-        X(name) X(alias) X(module_name) X(left) X(right) X(value) X(body) X(parameters) X(superclasses) X(function) X(arguments)   \
-        X(object) X(attribute) X(subscript) X(operator) X(argument) X(condition) X(return_type) X(type) X(subject) X(expression)   \
-        X(key) X(type_conversion) X(format_specifier) X(alternative) X(consequence) X(guard) X(cause)
+#define PYTHON_FIELDS(X)                                                                                               \
+        X(name) X(alias) X(module_name) X(left) X(right) X(value) X(body) X(parameters) X(superclasses) X(function)    \
+        X(arguments) X(object) X(attribute) X(subscript) X(operator) X(argument) X(condition) X(return_type) X(type)   \
+        X(subject) X(expression) X(key) X(type_conversion) X(format_specifier) X(alternative) X(consequence)           \
+        X(guard) X(cause)
 
 #define X(name, text) PY_##name,
 enum python_kind { PY_OTHER, PYTHON_KINDS(X) PY_KINDS };
@@ -99,7 +106,8 @@ struct value {
         struct value *next;            /* the next alternative */
 };
 
-#define UNKNOWN_OBJECT "?"             /* an unknown object, of which only __dict__ has a path: that of a module, perhaps */
+/* an unknown object, of which only __dict__ has a path: that of a module, perhaps */
+#define UNKNOWN_OBJECT "?"
 #define VALUES_MAX 8                   /* alternatives */
 #define TEXT_MAX (64 * KIB)            /* of a text put together from parts */
 #define PATH_LEN_MAX 200

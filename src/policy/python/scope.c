@@ -62,8 +62,12 @@ static void bind(struct python *py, uint32_t identifier, struct source source)
 static bool is_sequence(const struct python *py, uint32_t node)
 {
         switch (NODE(py, node)->kind) {
-        case PY_EXPRESSIONS: case PY_TUPLE: case PY_LIST: case PY_PATTERN_LIST: case PY_TUPLE_PATTERN: case PY_LIST_PATTERN:
-                return true;
+        case PY_EXPRESSIONS:
+        case PY_TUPLE:
+        case PY_LIST:
+        case PY_PATTERN_LIST:
+        case PY_TUPLE_PATTERN:
+        case PY_LIST_PATTERN: return true;
         default:
                 return false;
         }
@@ -114,7 +118,8 @@ static void bind_target(struct python *py, uint32_t target, struct source source
                         if (item)
                                 part = from_node(item);
                         else if (sequence)
-                                part = known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place } : (struct source){ 0 };
+                                part = known ? (struct source){ .kind = SOURCE_NODE, .node = with.node, .place = place }
+                                             : (struct source){ 0 };
                         item = item ? NODE(py, item)->next : 0;
                         if (NODE(py, child)->kind == PY_SPLAT_PATTERN)
                                 item = 0, known = false, part = (struct source){ 0 };
@@ -199,9 +204,11 @@ static void import_statement(struct python *py, uint32_t at)
 static bool is_static(const struct python *py, uint32_t function)
 {
         uint32_t above = NODE(py, function)->parent;
-        for (uint32_t child = NODE(py, above)->kind == PY_DECORATED ? NODE(py, above)->child : 0; child; child = NODE(py, child)->next) {
+        for (uint32_t child = NODE(py, above)->kind == PY_DECORATED ? NODE(py, above)->child : 0; child;
+                child = NODE(py, child)->next) {
                 const struct node *node = NODE(py, child);
-                if (node->kind == PY_DECORATOR && memmem(py->tree->text + node->start, node->end - node->start, "staticmethod", 12))
+                if (node->kind == PY_DECORATOR &&
+                        memmem(py->tree->text + node->start, node->end - node->start, "staticmethod", 12))
                         return true;
         }
         return false;
@@ -210,18 +217,23 @@ static bool is_static(const struct python *py, uint32_t function)
 /* The class of the program whose instance a parameter is: that of a method's first one, or the one that is its type. */
 static uint32_t class_of_parameter(struct python *py, uint32_t at, uint32_t outer)
 {
-        uint32_t list = NODE(py, at)->parent, function = NODE(py, list)->parent, type = tree_field(py->tree, at, PYF_type);
-        if (py->scopes[outer].kind == SCOPE_CLASS && NODE(py, function)->kind == PY_FUNCTION && NODE(py, list)->child == at && !is_static(py, function))
+        uint32_t list = NODE(py, at)->parent, function = NODE(py, list)->parent,
+                 type = tree_field(py->tree, at, PYF_type);
+        if (py->scopes[outer].kind == SCOPE_CLASS && NODE(py, function)->kind == PY_FUNCTION &&
+                NODE(py, list)->child == at && !is_static(py, function))
                 return py->scopes[outer].node;
         uint32_t word_node = type && NODE(py, type)->kind == PY_TYPE ? NODE(py, type)->child : 0;
-        struct binding *binding = word_node && NODE(py, word_node)->kind == PY_IDENTIFIER ? python_binding(py, 0, python_name(py, word_node)) : NULL;
+        struct binding *binding = word_node && NODE(py, word_node)->kind == PY_IDENTIFIER
+                ? python_binding(py, 0, python_name(py, word_node))
+                : NULL;
         return binding && binding->fixed && binding->fixed->kind == VALUE_CLASS ? binding->fixed->node : 0;
 }
 
 static void parameter(struct python *py, uint32_t at, uint32_t outer)
 {
         unsigned kind = NODE(py, at)->kind;
-        uint32_t name = kind == PY_IDENTIFIER ? at : tree_field(py->tree, at, PYF_name), value = tree_field(py->tree, at, PYF_value);
+        uint32_t name = kind == PY_IDENTIFIER ? at : tree_field(py->tree, at, PYF_name),
+                 value = tree_field(py->tree, at, PYF_value);
         if (!name && kind != PY_COMMENT)
                 name = tree_kind(py->tree, at, PY_IDENTIFIER);
         for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next) {
@@ -229,7 +241,8 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
                 if (inner == PY_SPLAT_PATTERN || inner == PY_DICT_SPLAT_PATTERN)
                         name = tree_kind(py->tree, child, PY_IDENTIFIER);
                 if (child != name)
-                        set_scope(py, child, inner == PY_SPLAT_PATTERN || inner == PY_DICT_SPLAT_PATTERN ? py->scope_of[at] : outer);
+                        set_scope(py, child,
+                                inner == PY_SPLAT_PATTERN || inner == PY_DICT_SPLAT_PATTERN ? py->scope_of[at] : outer);
         }
         if (!name)
                 return;
@@ -240,7 +253,8 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
                 bind(py, name, (struct source){ 0 });
         uint32_t class = class_of_parameter(py, at, outer);
         if (class)
-                bind(py, name, (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_OBJECT, class) });
+                bind(py, name,
+                        (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_OBJECT, class) });
         py->roles[name] = ROLE_WORD;
 }
 
@@ -312,7 +326,8 @@ static void delete_names(struct python *py, uint32_t at)
         for (uint32_t child = at + 1; child < py->tree->n && tree_within(py->tree, child, at); child++) {
                 uint32_t parent = NODE(py, child)->parent;
                 unsigned above = NODE(py, parent)->kind;
-                if (NODE(py, child)->kind != PY_IDENTIFIER || (above != PY_DELETE && above != PY_EXPRESSIONS && above != PY_TUPLE))
+                if (NODE(py, child)->kind != PY_IDENTIFIER ||
+                        (above != PY_DELETE && above != PY_EXPRESSIONS && above != PY_TUPLE))
                         continue;
                 py->roles[child] = ROLE_DELETE;
                 bind(py, child, (struct source){ 0 });
@@ -334,7 +349,8 @@ static void return_statement(struct python *py, uint32_t at)
 /* What the first clause runs over is evaluated outside. */
 static void comprehension(struct python *py, uint32_t at)
 {
-        uint32_t outer = py->scope_of[at], scope = scope_new(py, SCOPE_COMPREHENSION, outer, at), first = tree_kind(py->tree, at, PY_FOR_IN);
+        uint32_t outer = py->scope_of[at], scope = scope_new(py, SCOPE_COMPREHENSION, outer, at),
+                 first = tree_kind(py->tree, at, PY_FOR_IN);
         for (uint32_t child = NODE(py, at)->child; child; child = NODE(py, child)->next)
                 py->scope_of[child] = scope;
         if (first)
@@ -391,7 +407,8 @@ static void visit(struct python *py, uint32_t at)
                 function(py, at);
                 break;
         case PY_CLASS:
-                bind(py, tree_field(tree, at, PYF_name), (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_CLASS, at) });
+                bind(py, tree_field(tree, at, PYF_name),
+                        (struct source){ .kind = SOURCE_PATH, .value = value_of_class(py, VALUE_CLASS, at) });
                 word(py, tree_field(tree, at, PYF_name));
                 set_scope(py, tree_field(tree, at, PYF_body), scope_new(py, SCOPE_CLASS, py->scope_of[at], at));
                 break;
@@ -454,7 +471,8 @@ static uint32_t block_of(const struct python *py, uint32_t node)
 {
         for (node = NODE(py, node)->parent; node; node = NODE(py, node)->parent) {
                 unsigned kind = NODE(py, node)->kind;
-                if (kind == PY_BLOCK || kind == PY_MODULE || kind == PY_FOR || kind == PY_WITH || kind == PY_EXCEPT || kind == PY_CASE)
+                if (kind == PY_BLOCK || kind == PY_MODULE || kind == PY_FOR || kind == PY_WITH || kind == PY_EXCEPT ||
+                        kind == PY_CASE)
                         return node;
         }
         return 0;
@@ -467,7 +485,11 @@ static uint32_t binder_of(const struct python *py, uint32_t at)
                 switch (NODE(py, at)->kind) {
                 case PY_ASSIGNMENT: case PY_NAMED: case PY_FOR: case PY_AS_PATTERN: case PY_FUNCTION: case PY_CLASS:
                         return at;
-                case PY_PATTERN_LIST: case PY_TUPLE_PATTERN: case PY_LIST_PATTERN: case PY_SPLAT_PATTERN: case PY_AS_TARGET:
+                case PY_PATTERN_LIST:
+                case PY_TUPLE_PATTERN:
+                case PY_LIST_PATTERN:
+                case PY_SPLAT_PATTERN:
+                case PY_AS_TARGET:
                 case PY_TUPLE: case PY_LIST: case PY_PARENTHESES:
                         break;
                 default:
@@ -487,7 +509,8 @@ static bool is_bound_by_then(const struct python *py, uint32_t at, uint32_t use)
                 run_later = tree_field(py->tree, binder, PYF_body);
                 break;
         case PY_CLASS:
-                for (uint32_t s = py->scope_of[use]; s && py->scopes[s].node > binder && !run_later; s = py->scopes[s].parent)
+                for (uint32_t s = py->scope_of[use]; s && py->scopes[s].node > binder && !run_later;
+                        s = py->scopes[s].parent)
                         run_later = py->scopes[s].kind == SCOPE_FUNCTION ? py->scopes[s].node : 0;
                 return run_later != 0;
         default:
@@ -512,21 +535,21 @@ static bool is_covered(const struct python *py, const struct binding *binding, u
                 return false;
         unsigned looks = SOURCES_LOOKED_AT;
         for (const struct source *source = binding->sources; source && looks; source = source->next, looks--)
-                if (source->at < use && tree_within(py->tree, use, block_of(py, source->at)) && is_bound_by_then(py, source->at, use))
+                if (source->at < use && tree_within(py->tree, use, block_of(py, source->at)) &&
+                        is_bound_by_then(py, source->at, use))
                         return true;
         return false;
 }
 
 /* The functions of the builtins module that a program might want to hide behind a name of its own. */
-static const char *const builtins[] = {
-        "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "file", "getattr", "globals", "input", "locals", "open", "setattr",
-        "vars", NULL
-};
+static const char *const builtins[] = { "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "file",
+        "getattr", "globals", "input", "locals", "open", "setattr", "vars", NULL };
 
 static bool is_builtin(const struct name *name)
 {
         for (size_t i = 0; builtins[i]; i++)
-                if (builtins[i][0] == name->text[0] && strlen(builtins[i]) == name->len && memcmp(builtins[i], name->text, name->len) == 0)
+                if (builtins[i][0] == name->text[0] && strlen(builtins[i]) == name->len &&
+                        memcmp(builtins[i], name->text, name->len) == 0)
                         return true;
         return false;
 }

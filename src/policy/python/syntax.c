@@ -50,7 +50,8 @@ static void check_node(struct facts *facts, const struct tree *tree, uint32_t at
 {
         switch (tree->nodes[at].kind) {
         case PY_EXEC:
-                facts_break(facts, tree->nodes[at].start, "Missing parentheses in call to 'exec'. Did you mean exec(...)?");
+                facts_break(facts, tree->nodes[at].start,
+                        "Missing parentheses in call to 'exec'. Did you mean exec(...)?");
                 break;
         case PY_RETURN: case PY_BREAK: case PY_CONTINUE: case PY_NONLOCAL:
                 check_place(facts, tree, at);
@@ -95,7 +96,8 @@ static void check_blanks(struct facts *facts, const struct tree *tree)
                         while (top && tree->nodes[top].end <= place)
                                 top = tree->nodes[top].next;
                         unsigned kind = top ? tree->nodes[deepest(tree, top, place)].kind : PY_OTHER;
-                        if (kind != PY_COMMENT && kind != PY_STRING && kind != PY_STRING_CONTENT && kind != PY_STRING_END) {
+                        if (kind != PY_COMMENT && kind != PY_STRING && kind != PY_STRING_CONTENT &&
+                                kind != PY_STRING_END) {
                                 facts_break(facts, place, "invalid non-printable character");
                                 break;
                         }
@@ -110,8 +112,9 @@ static void check_depth(struct facts *facts, const struct tree *tree)
         for (uint32_t at = 0;;) {
                 char open = tree->nodes[at].end > tree->nodes[at].start ? tree->text[tree->nodes[at].start] : 0;
                 unsigned kind = tree->nodes[at].kind;
-                bool bracket = kind != PY_STRING_CONTENT && kind != PY_COMMENT && (open == '(' || open == '[' || open == '{') &&
-                               !(at && tree->nodes[tree->nodes[at].parent].start == tree->nodes[at].start);
+                bool bracket = kind != PY_STRING_CONTENT && kind != PY_COMMENT &&
+                        (open == '(' || open == '[' || open == '{') &&
+                        !(at && tree->nodes[tree->nodes[at].parent].start == tree->nodes[at].start);
                 depth += bracket;
                 blocks += kind == PY_BLOCK;
                 if (depth > BRACKETS_MAX)
@@ -125,8 +128,9 @@ static void check_depth(struct facts *facts, const struct tree *tree)
                 while (at) {
                         kind = tree->nodes[at].kind;
                         open = tree->nodes[at].end > tree->nodes[at].start ? tree->text[tree->nodes[at].start] : 0;
-                        bracket = kind != PY_STRING_CONTENT && kind != PY_COMMENT && (open == '(' || open == '[' || open == '{') &&
-                                  tree->nodes[tree->nodes[at].parent].start != tree->nodes[at].start;
+                        bracket = kind != PY_STRING_CONTENT && kind != PY_COMMENT &&
+                                (open == '(' || open == '[' || open == '{') &&
+                                tree->nodes[tree->nodes[at].parent].start != tree->nodes[at].start;
                         depth -= bracket && depth;
                         blocks -= kind == PY_BLOCK;
                         if (tree->nodes[at].next)
@@ -182,8 +186,8 @@ static bool is_clause(unsigned kind)
 
 static bool is_compound(unsigned kind)
 {
-        return kind == PY_IF || kind == PY_FOR || kind == PY_WHILE || kind == PY_TRY || kind == PY_WITH || kind == PY_FUNCTION ||
-               kind == PY_CLASS || kind == PY_DECORATED || kind == PY_MATCH;
+        return kind == PY_IF || kind == PY_FOR || kind == PY_WHILE || kind == PY_TRY || kind == PY_WITH ||
+                kind == PY_FUNCTION || kind == PY_CLASS || kind == PY_DECORATED || kind == PY_MATCH;
 }
 
 /* Two statements have a line feed or a semicolon between them. */
@@ -239,7 +243,8 @@ static void check_indents(struct facts *facts, const struct tree *tree)
                         check_block(facts, tree, at);
                 if (!is_clause(node->kind))
                         continue;
-                struct indent indent = indent_of(tree, node->start), outer = indent_of_line(tree, tree->nodes[node->parent].start);
+                struct indent indent = indent_of(tree, node->start),
+                              outer = indent_of_line(tree, tree->nodes[node->parent].start);
                 if (indent.width >= 0 && indent.width != outer.width)
                         facts_break(facts, node->start, "unindent does not match any outer indentation level");
                 if (indent.width >= 0 && indent.narrow != outer.narrow)
@@ -307,11 +312,14 @@ static void check_lines(struct facts *facts, const struct tree *tree)
 static void check_end(struct facts *facts, const struct tree *tree)
 {
         uint32_t end = (uint32_t)tree->len, last = 0;
-        while (end && (tree->text[end - 1] == ' ' || tree->text[end - 1] == '\t' || tree->text[end - 1] == '\n' || tree->text[end - 1] == '\f'))
+        while (end &&
+                (tree->text[end - 1] == ' ' || tree->text[end - 1] == '\t' || tree->text[end - 1] == '\n' ||
+                        tree->text[end - 1] == '\f'))
                 end--;
         for (uint32_t child = tree->nodes[0].child; child; child = tree->nodes[child].next)
                 last = child;
-        if (end && tree->text[end - 1] == '\\' && (!last || tree->nodes[deepest(tree, last, end - 1)].kind != PY_COMMENT))
+        if (end && tree->text[end - 1] == '\\' &&
+                (!last || tree->nodes[deepest(tree, last, end - 1)].kind != PY_COMMENT))
                 facts_break(facts, end - 1, "unexpected EOF while parsing");
 }
 
@@ -331,8 +339,8 @@ void python_check(struct facts *facts, const struct tree *tree)
 /* ---- doubts ---- */
 
 /*
- * What is right for the grammar and may be wrong for the interpreter, for reasons that are the compiler's or those of its
- * version: await outside of a coroutine, a name that is a parameter twice, types with parameters.  Here it is only
+ * What is right for the grammar and may be wrong for the interpreter, for reasons that are the compiler's or those of
+ * its version: await outside of a coroutine, a name that is a parameter twice, types with parameters.  Here it is only
  * noticed, and the interpreter is asked, whose business all this is.  A doubt too many costs its time; so what is in
  * most programs raises none.
  */
@@ -358,18 +366,21 @@ static bool step(struct doubts *d)
 static bool same_word(struct doubts *d, uint32_t a, uint32_t b)
 {
         const struct node *x = &d->tree->nodes[a], *y = &d->tree->nodes[b];
-        return step(d) && x->end - x->start == y->end - y->start && memcmp(d->tree->text + x->start, d->tree->text + y->start, x->end - x->start) == 0;
+        return step(d) && x->end - x->start == y->end - y->start &&
+                memcmp(d->tree->text + x->start, d->tree->text + y->start, x->end - x->start) == 0;
 }
 
 static bool is_word(const struct tree *tree, uint32_t at, const char *word)
 {
         size_t len = strlen(word);
-        return tree->nodes[at].end - tree->nodes[at].start == len && memcmp(tree->text + tree->nodes[at].start, word, len) == 0;
+        return tree->nodes[at].end - tree->nodes[at].start == len &&
+                memcmp(tree->text + tree->nodes[at].start, word, len) == 0;
 }
 
 static bool is_async(const struct tree *tree, uint32_t at)
 {
-        return tree->nodes[at].end - tree->nodes[at].start > 5 && memcmp(tree->text + tree->nodes[at].start, "async", 5) == 0;
+        return tree->nodes[at].end - tree->nodes[at].start > 5 &&
+                memcmp(tree->text + tree->nodes[at].start, "async", 5) == 0;
 }
 
 /* ---- places ---- */
@@ -384,11 +395,13 @@ static uint32_t scope_of(struct doubts *d, uint32_t at, unsigned *ret_way)
                 uint32_t below = at;
                 at = d->tree->nodes[at].parent;
                 unsigned kind = KIND(d->tree, at);
-                if (kind == PY_LIST_COMPREHENSION || kind == PY_SET_COMPREHENSION || kind == PY_DICT_COMPREHENSION || kind == PY_GENERATOR)
+                if (kind == PY_LIST_COMPREHENSION || kind == PY_SET_COMPREHENSION || kind == PY_DICT_COMPREHENSION ||
+                        kind == PY_GENERATOR)
                         *ret_way |= WAY_COMPREHENSION;
                 else if (kind == PY_TYPE)
                         *ret_way |= WAY_TYPE;
-                else if ((kind == PY_FUNCTION || kind == PY_LAMBDA || kind == PY_CLASS) && d->tree->nodes[below].field == PYF_body)
+                else if ((kind == PY_FUNCTION || kind == PY_LAMBDA || kind == PY_CLASS) &&
+                        d->tree->nodes[below].field == PYF_body)
                         return at;
         }
         return 0;
@@ -446,7 +459,9 @@ static bool is_odd_global(struct doubts *d, uint32_t at)
         uint32_t scope = scope_of(d, at, &way), end = scope ? tree->nodes[scope].end : (uint32_t)tree->len;
         for (uint32_t name = tree_kind(tree, at, PY_IDENTIFIER); name; name = tree->nodes[name].next)
                 for (uint32_t other = scope; other < tree->n && tree->nodes[other].start < end && step(d); other++) {
-                        bool before = other < at, typed = tree->nodes[other].field == PYF_left && tree_field(tree, tree->nodes[other].parent, PYF_type);
+                        bool before = other < at,
+                             typed = tree->nodes[other].field == PYF_left &&
+                                tree_field(tree, tree->nodes[other].parent, PYF_type);
                         if (KIND(tree, other) == PY_IDENTIFIER && (before || typed) && same_word(d, name, other))
                                 return true;
                 }
@@ -480,7 +495,8 @@ static bool has_repeated(struct doubts *d, uint32_t list)
                 if (n == LIST_LONG)
                         return true;
                 struct name *name = &names[n++];
-                name->text = unicode_normal(d->facts->arena, tree->text + tree->nodes[at].start, tree->nodes[at].end - tree->nodes[at].start, &name->len);
+                name->text = unicode_normal(d->facts->arena, tree->text + tree->nodes[at].start,
+                        tree->nodes[at].end - tree->nodes[at].start, &name->len);
                 for (size_t i = 0; i + 1 < n; i++)
                         if (names[i].len == name->len && memcmp(names[i].text, name->text, name->len) == 0)
                                 return true;
@@ -502,8 +518,8 @@ static bool is_docstring(const struct tree *tree, uint32_t statement)
 /* Before all but a docstring, and something that all versions have. */
 static bool is_odd_future(const struct tree *tree, uint32_t at)
 {
-        static const char *const known[] = { "annotations", "print_function", "division", "absolute_import", "unicode_literals", "with_statement",
-                                             "generators", "nested_scopes", "generator_stop" };
+        static const char *const known[] = { "annotations", "print_function", "division", "absolute_import",
+                "unicode_literals", "with_statement", "generators", "nested_scopes", "generator_stop" };
         if (tree->nodes[at].parent)
                 return true;
         for (uint32_t before = tree->nodes[0].child; before != at; before = tree->nodes[before].next)
@@ -541,11 +557,13 @@ static bool is_odd_star(struct doubts *d, uint32_t at)
                 while ((above == PY_LIST || above == PY_TUPLE) && step(d))
                         above = KIND(tree, parent = tree->nodes[parent].parent);
                 return above == PY_AS_TARGET || above == PY_DELETE ||
-                       (tree->nodes[at].parent == parent && above != PY_ARGUMENTS && above != PY_SET && above != PY_EXPRESSIONS);
+                        (tree->nodes[at].parent == parent && above != PY_ARGUMENTS && above != PY_SET &&
+                                above != PY_EXPRESSIONS);
         }
         if (above == PY_PARAMETERS || above == PY_LAMBDA_PARAMETERS || above == PY_TYPED)
                 return false;
-        return (above != PY_PATTERN_LIST && above != PY_TUPLE_PATTERN && above != PY_LIST_PATTERN) || tree_kind(tree, parent, PY_SPLAT_PATTERN) != at;
+        return (above != PY_PATTERN_LIST && above != PY_TUPLE_PATTERN && above != PY_LIST_PATTERN) ||
+                tree_kind(tree, parent, PY_SPLAT_PATTERN) != at;
 }
 
 /* ---- texts ---- */
@@ -559,13 +577,16 @@ static bool is_odd_hole(struct doubts *d, uint32_t at)
         if (KIND(tree, node->parent) != PY_STRING || !start)
                 return KIND(tree, at) == PY_FORMAT_EXPRESSION && tree_kind(tree, at, PY_FORMAT);
         const char *end = tree->text + tree->nodes[start].end;
-        size_t quotes = end[-1] == end[-2] && end[-2] == end[-3] && tree->nodes[start].end - tree->nodes[start].start >= 3 ? 3 : 1;
+        size_t quotes =
+                end[-1] == end[-2] && end[-2] == end[-3] && tree->nodes[start].end - tree->nodes[start].start >= 3 ? 3
+                                                                                                                   : 1;
         size_t len = node->end - node->start;
         if (d->work <= len)
                 return true;
         d->work -= len;
         const char *text = tree->text + node->start;
-        return memchr(text, '\\', len) || memchr(text, '#', len) || memmem(text, len, end - quotes, quotes) || (quotes == 1 && memchr(text, '\n', len));
+        return memchr(text, '\\', len) || memchr(text, '#', len) || memmem(text, len, end - quotes, quotes) ||
+                (quotes == 1 && memchr(text, '\n', len));
 }
 
 /* ---- all of them ---- */

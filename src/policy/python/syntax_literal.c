@@ -35,10 +35,13 @@ static const char *check_escapes(const char *text, size_t len, unsigned prefix)
                 at += at < end;
                 for (size_t i = 0; i < digits; i++)
                         if (at + i >= end || !is_hex(at[i]))
-                                return bytes ? "(value error) invalid \\x escape" : "(unicode error) 'unicodeescape' codec can't decode bytes: truncated escape";
+                                return bytes
+                                        ? "(value error) invalid \\x escape"
+                                        : "(unicode error) 'unicodeescape' codec can't decode bytes: truncated escape";
                 if (digits == 8 && (at[0] != '0' || at[1] != '0' || at[2] > '1' || (at[2] == '1' && at[3] != '0')))
                         return "(unicode error) 'unicodeescape' codec can't decode bytes: illegal Unicode character";
-                if (c == 'N' && !bytes && (at >= end || *at != '{' || !memchr(at, '}', (size_t)(end - at)) || at[1] == '}'))
+                if (c == 'N' && !bytes &&
+                        (at >= end || *at != '{' || !memchr(at, '}', (size_t)(end - at)) || at[1] == '}'))
                         return "(unicode error) 'unicodeescape' codec can't decode bytes: malformed \\N character escape";
                 if (at == end)
                         return NULL;
@@ -46,7 +49,8 @@ static const char *check_escapes(const char *text, size_t len, unsigned prefix)
         return NULL;
 }
 
-static void check_content(struct facts *facts, const struct tree *tree, uint32_t at, uint32_t from, uint32_t to, unsigned prefix)
+static void check_content(struct facts *facts, const struct tree *tree, uint32_t at, uint32_t from, uint32_t to,
+        unsigned prefix)
 {
         const char *why = prefix & PREFIX_R ? NULL : check_escapes(tree->text + from, to - from, prefix);
         for (uint32_t i = from; i < to && prefix & PREFIX_B && !why; i++)
@@ -87,7 +91,8 @@ void python_check_string(struct facts *facts, const struct tree *tree, uint32_t 
                 else
                         open = tree->text[i] == '\n';
         if (open)
-                facts_break(facts, tree->nodes[at].start, n == 1 ? "unterminated string literal" : "unterminated triple-quoted string literal");
+                facts_break(facts, tree->nodes[at].start,
+                        n == 1 ? "unterminated string literal" : "unterminated triple-quoted string literal");
         else if (prefix & PREFIX_F)
                 check_parts(facts, tree, at, prefix);
         else
@@ -112,7 +117,8 @@ void python_check_concatenated(struct facts *facts, const struct tree *tree, uin
 /* {x!q}, and {lambda x: 1}, where the colon begins a format. */
 void python_check_interpolation(struct facts *facts, const struct tree *tree, uint32_t at)
 {
-        uint32_t expression = tree_field(tree, at, PYF_expression), conversion = tree_field(tree, at, PYF_type_conversion);
+        uint32_t expression = tree_field(tree, at, PYF_expression),
+                 conversion = tree_field(tree, at, PYF_type_conversion);
         if (expression && tree->nodes[expression].kind == PY_LAMBDA)
                 facts_break(facts, tree->nodes[at].start, "f-string: invalid syntax");
         const struct node *how = &tree->nodes[conversion];
@@ -130,7 +136,8 @@ static const char *check_digits(const char *text, size_t len, bool is_float)
         if (last == '_' || (last | 0x20) == 'l')
                 return "invalid decimal literal";
         for (size_t i = 0; i + 1 < len; i++)
-                if (text[i] == '_' && (text[i + 1] == '_' || !is_hex(text[i + 1]) || (is_float && (text[i + 1] | 0x20) == 'e')))
+                if (text[i] == '_' &&
+                        (text[i + 1] == '_' || !is_hex(text[i + 1]) || (is_float && (text[i + 1] | 0x20) == 'e')))
                         return "invalid decimal literal";
         for (size_t i = 0; i < len && whole; i++) {
                 whole = (text[i] >= '0' && text[i] <= '9') || text[i] == '_';
@@ -164,7 +171,8 @@ void python_check_number(struct facts *facts, const struct tree *tree, uint32_t 
         while (to < tree->len && ((tree->text[to] | 0x20) >= 'a' && (tree->text[to] | 0x20) <= 'z'))
                 to++;
         for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-                if (strlen(keywords[i]) == to - node->end && memcmp(keywords[i], tree->text + node->end, to - node->end) == 0)
+                if (strlen(keywords[i]) == to - node->end &&
+                        memcmp(keywords[i], tree->text + node->end, to - node->end) == 0)
                         return;
         if (to > node->end)
                 facts_break(facts, node->start, "invalid decimal literal");

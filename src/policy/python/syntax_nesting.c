@@ -105,8 +105,13 @@ static bool may_name(const struct tree *tree, uint32_t at)
         uint32_t parent = tree->nodes[at].parent;
         unsigned field = tree->nodes[at].field;
         switch (KIND(tree, parent)) {
-        case PY_PARENTHESES: case PY_TUPLE: case PY_LIST: case PY_SET: case PY_ARGUMENTS: case PY_DECORATOR: case PY_INTERPOLATION:
-                return true;
+        case PY_PARENTHESES:
+        case PY_TUPLE:
+        case PY_LIST:
+        case PY_SET:
+        case PY_ARGUMENTS:
+        case PY_DECORATOR:
+        case PY_INTERPOLATION: return true;
         case PY_SUBSCRIPT: return field == PYF_subscript;
         case PY_IF: case PY_ELIF: case PY_WHILE: return field == PYF_condition;
         case PY_LIST_COMPREHENSION: case PY_SET_COMPREHENSION: case PY_GENERATOR: return field == PYF_body;
@@ -121,8 +126,8 @@ static bool may_name(const struct tree *tree, uint32_t at)
 static bool may_yield(const struct tree *tree, uint32_t at)
 {
         unsigned above = KIND(tree, tree->nodes[at].parent);
-        return above == PY_STATEMENT || above == PY_ASSIGNMENT || above == PY_AUGMENTED || above == PY_PARENTHESES || above == PY_INTERPOLATION ||
-               above == PY_FORMAT_EXPRESSION;
+        return above == PY_STATEMENT || above == PY_ASSIGNMENT || above == PY_AUGMENTED || above == PY_PARENTHESES ||
+                above == PY_INTERPOLATION || above == PY_FORMAT_EXPRESSION;
 }
 
 static bool is_operator(unsigned kind)
@@ -144,14 +149,23 @@ static bool may_be_starred(const struct tree *tree, uint32_t at)
         }
         switch (KIND(tree, parent)) {
         case PY_ARGUMENTS: case PY_TYPE: case PY_EXCEPT: return true;
-        case PY_LIST: case PY_TUPLE: case PY_SET: case PY_EXPRESSIONS: case PY_PATTERN_LIST: case PY_STATEMENT: case PY_RETURN: case PY_ASSIGNMENT:
+        case PY_LIST:
+        case PY_TUPLE:
+        case PY_SET:
+        case PY_EXPRESSIONS:
+        case PY_PATTERN_LIST:
+        case PY_STATEMENT:
+        case PY_RETURN:
+        case PY_ASSIGNMENT:
         case PY_AUGMENTED: case PY_FOR: case PY_INTERPOLATION: case PY_FORMAT_EXPRESSION:
                 return tight;
         case PY_PRINT: return tight && tree->nodes[at].field == PYF_argument;
         case PY_SUBSCRIPT: return tight && tree->nodes[at].field == PYF_subscript;
         case PY_YIELD: return tight && !signs_of(tree, parent, 'f').n;
         case PY_MATCH: return tight && signs_of(tree, parent, ',').n;
-        case PY_AS_PATTERN: return KIND(tree, tree->nodes[parent].parent) == PY_EXCEPT || KIND(tree, tree->nodes[parent].parent) == PY_TUPLE;
+        case PY_AS_PATTERN:
+                return KIND(tree, tree->nodes[parent].parent) == PY_EXCEPT ||
+                        KIND(tree, tree->nodes[parent].parent) == PY_TUPLE;
         default: return false;
         }
 }
@@ -161,7 +175,8 @@ static void check_splat(struct facts *facts, const struct tree *tree, uint32_t a
         uint32_t of = first_of(tree, at), parent = tree->nodes[at].parent;
         if (!may_be_starred(tree, at))
                 invalid(facts, tree, at, "can't use starred expression here");
-        if (KIND(tree, parent) != PY_ARGUMENTS && (is_loose(KIND(tree, of)) || is_operator(KIND(tree, of)) || KIND(tree, of) == PY_NOT))
+        if (KIND(tree, parent) != PY_ARGUMENTS &&
+                (is_loose(KIND(tree, of)) || is_operator(KIND(tree, of)) || KIND(tree, of) == PY_NOT))
                 invalid(facts, tree, of, NULL);
 }
 
@@ -169,7 +184,8 @@ static void check_dict_splat(struct facts *facts, const struct tree *tree, uint3
 {
         uint32_t of = first_of(tree, at);
         unsigned kind = KIND(tree, of);
-        if (KIND(tree, tree->nodes[at].parent) == PY_DICTIONARY && (is_loose(kind) || is_operator(kind) || kind == PY_NOT))
+        if (KIND(tree, tree->nodes[at].parent) == PY_DICTIONARY &&
+                (is_loose(kind) || is_operator(kind) || kind == PY_NOT))
                 invalid(facts, tree, of, NULL);
 }
 
@@ -215,13 +231,14 @@ static void check_targets(struct facts *facts, const struct tree *tree, uint32_t
 {
         for (uint32_t at = top;;) {
                 unsigned kind = KIND(tree, at);
-                bool open = kind == PY_TUPLE || kind == PY_LIST || kind == PY_PARENTHESES || kind == PY_EXPRESSIONS || kind == PY_AS_TARGET ||
-                            (kind == PY_LIST_SPLAT && starred);
+                bool open = kind == PY_TUPLE || kind == PY_LIST || kind == PY_PARENTHESES || kind == PY_EXPRESSIONS ||
+                        kind == PY_AS_TARGET || (kind == PY_LIST_SPLAT && starred);
                 if (open && tree->nodes[at].child) {
                         at = tree->nodes[at].child;
                         continue;
                 }
-                if (!open && kind != PY_IDENTIFIER && kind != PY_ATTRIBUTE && kind != PY_SUBSCRIPT && kind != PY_COMMENT)
+                if (!open && kind != PY_IDENTIFIER && kind != PY_ATTRIBUTE && kind != PY_SUBSCRIPT &&
+                        kind != PY_COMMENT)
                         invalid(facts, tree, at, "cannot assign to or delete expression");
                 while (at != top && !tree->nodes[at].next)
                         at = tree->nodes[at].parent;
@@ -242,7 +259,14 @@ static bool is_single(const struct tree *tree, uint32_t at)
 static bool is_target(const struct tree *tree, uint32_t at)
 {
         switch (KIND(tree, at)) {
-        case PY_INTEGER: case PY_STRING: case PY_CONCATENATED: case PY_TRUE: case PY_FALSE: case PY_NONE: case PY_CALL: case PY_BINARY:
+        case PY_INTEGER:
+        case PY_STRING:
+        case PY_CONCATENATED:
+        case PY_TRUE:
+        case PY_FALSE:
+        case PY_NONE:
+        case PY_CALL:
+        case PY_BINARY:
         case PY_LAMBDA: case PY_CONDITIONAL: case PY_DICTIONARY: case PY_BOOLEAN: case PY_UNARY:
                 return false;
         default:
@@ -252,9 +276,11 @@ static bool is_target(const struct tree *tree, uint32_t at)
 
 static void check_assignment(struct facts *facts, const struct tree *tree, uint32_t at)
 {
-        uint32_t left = tree_field(tree, at, PYF_left), right = tree_field(tree, at, PYF_right), type = tree_field(tree, at, PYF_type);
+        uint32_t left = tree_field(tree, at, PYF_left), right = tree_field(tree, at, PYF_right),
+                 type = tree_field(tree, at, PYF_type);
         unsigned above = KIND(tree, tree->nodes[at].parent);
-        bool augmented = KIND(tree, at) == PY_AUGMENTED, chained = KIND(tree, right) == PY_ASSIGNMENT || KIND(tree, right) == PY_AUGMENTED;
+        bool augmented = KIND(tree, at) == PY_AUGMENTED,
+             chained = KIND(tree, right) == PY_ASSIGNMENT || KIND(tree, right) == PY_AUGMENTED;
         if (left && !is_target(tree, left))
                 invalid(facts, tree, at, "cannot assign to expression here. Maybe you meant '==' instead of '='?");
         if (left && (augmented || type) && !is_single(tree, left))
@@ -274,7 +300,8 @@ static void check_tuple_pattern(struct facts *facts, const struct tree *tree, ui
                 invalid(facts, tree, at, "Function parameters cannot be parenthesized");
         if (first && KIND(tree, first) == PY_CASE_PATTERN)
                 first = first_of(tree, first);
-        if (first && (KIND(tree, first) == PY_SPLAT_PATTERN || KIND(tree, first) == PY_SPLAT_CASE) && !signs_of(tree, at, ',').n)
+        if (first && (KIND(tree, first) == PY_SPLAT_PATTERN || KIND(tree, first) == PY_SPLAT_CASE) &&
+                !signs_of(tree, at, ',').n)
                 invalid(facts, tree, at, "cannot use starred expression here");
 }
 
@@ -286,7 +313,9 @@ static void check_as(struct facts *facts, const struct tree *tree, uint32_t at)
         if (above == PY_CASE || above == PY_CASE_PATTERN) {
                 uint32_t of = first_of(tree, at), name = of ? after(tree, of) : 0;
                 bool nested = of && KIND(tree, first_of(tree, of)) == PY_AS_PATTERN;
-                if (nested || (name && tree->nodes[name].end - tree->nodes[name].start == 1 && tree->text[tree->nodes[name].start] == '_'))
+                if (nested ||
+                        (name && tree->nodes[name].end - tree->nodes[name].start == 1 &&
+                                tree->text[tree->nodes[name].start] == '_'))
                         invalid(facts, tree, at, "cannot use '_' as a target");
                 return;
         }
@@ -297,7 +326,8 @@ static void check_as(struct facts *facts, const struct tree *tree, uint32_t at)
                 return;
         }
         /* "with a if b else c as d" is taken for "a if b else (c as d)". */
-        while ((KIND(tree, parent) == PY_CONDITIONAL || KIND(tree, parent) == PY_LAMBDA) && tree->nodes[parent].end == tree->nodes[at].end)
+        while ((KIND(tree, parent) == PY_CONDITIONAL || KIND(tree, parent) == PY_LAMBDA) &&
+                tree->nodes[parent].end == tree->nodes[at].end)
                 parent = tree->nodes[parent].parent;
         bool whole = true;
         if (KIND(tree, parent) == PY_PARENTHESES || KIND(tree, parent) == PY_TUPLE) {   /* with (a as b): */
@@ -329,7 +359,15 @@ static void check_arguments(struct facts *facts, const struct tree *tree, uint32
                 invalid(facts, tree, at, NULL);
 }
 
-enum parameter { PARAMETER_PLAIN, PARAMETER_DEFAULT, PARAMETER_SLASH, PARAMETER_BARE, PARAMETER_STAR, PARAMETER_DICT, PARAMETER_WRONG };
+enum parameter {
+        PARAMETER_PLAIN,
+        PARAMETER_DEFAULT,
+        PARAMETER_SLASH,
+        PARAMETER_BARE,
+        PARAMETER_STAR,
+        PARAMETER_DICT,
+        PARAMETER_WRONG
+};
 
 static enum parameter parameter_of(const struct tree *tree, uint32_t at)
 {
@@ -338,7 +376,8 @@ static enum parameter parameter_of(const struct tree *tree, uint32_t at)
                 at = first_of(tree, at);
                 kind = KIND(tree, at);
         }
-        if ((kind == PY_SPLAT_PATTERN || kind == PY_DICT_SPLAT_PATTERN) && KIND(tree, first_of(tree, at)) != PY_IDENTIFIER)
+        if ((kind == PY_SPLAT_PATTERN || kind == PY_DICT_SPLAT_PATTERN) &&
+                KIND(tree, first_of(tree, at)) != PY_IDENTIFIER)
                 return PARAMETER_WRONG;
         switch (kind) {
         case PY_IDENTIFIER: return PARAMETER_PLAIN;
@@ -471,7 +510,8 @@ static void check_type_alias(struct facts *facts, const struct tree *tree, uint3
 static void check_type(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         uint32_t type = tree->nodes[at].parent, above = tree->nodes[type].parent;
-        bool starred = KIND(tree, at) == PY_SPLAT_TYPE && KIND(tree, above) == PY_TYPED && KIND(tree, first_of(tree, above)) == PY_SPLAT_PATTERN;
+        bool starred = KIND(tree, at) == PY_SPLAT_TYPE && KIND(tree, above) == PY_TYPED &&
+                KIND(tree, first_of(tree, above)) == PY_SPLAT_PATTERN;
         if (KIND(tree, above) != PY_TYPE_PARAMETER && !starred)
                 invalid(facts, tree, at, NULL);
 }
@@ -511,10 +551,12 @@ static void check_dict_pattern(struct facts *facts, const struct tree *tree, uin
                 if (rest)
                         invalid(facts, tree, child, NULL);
                 rest = rest || kind == PY_SPLAT_CASE;
-                if (tree->nodes[child].field != PYF_key || (tree->nodes[child].token && tree->text[tree->nodes[child].start] == '-'))
+                if (tree->nodes[child].field != PYF_key ||
+                        (tree->nodes[child].token && tree->text[tree->nodes[child].start] == '-'))
                         continue;
-                bool constant = kind == PY_STRING || kind == PY_CONCATENATED || kind == PY_INTEGER || kind == PY_FLOAT || kind == PY_TRUE ||
-                                kind == PY_FALSE || kind == PY_NONE || kind == PY_COMPLEX_PATTERN;
+                bool constant = kind == PY_STRING || kind == PY_CONCATENATED || kind == PY_INTEGER ||
+                        kind == PY_FLOAT || kind == PY_TRUE || kind == PY_FALSE || kind == PY_NONE ||
+                        kind == PY_COMPLEX_PATTERN;
                 if (!constant && (kind != PY_DOTTED || !after(tree, first_of(tree, child))))
                         invalid(facts, tree, child, NULL);
         }
@@ -540,7 +582,9 @@ static void check_splat_case(struct facts *facts, const struct tree *tree, uint3
 static void check_complex(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         uint32_t real = first_of(tree, at), imaginary = real ? after(tree, real) : 0;
-        if (imaginary && ((tree->text[tree->nodes[real].end - 1] | 0x20) == 'j' || (tree->text[tree->nodes[imaginary].end - 1] | 0x20) != 'j'))
+        if (imaginary &&
+                ((tree->text[tree->nodes[real].end - 1] | 0x20) == 'j' ||
+                        (tree->text[tree->nodes[imaginary].end - 1] | 0x20) != 'j'))
                 invalid(facts, tree, at, "imaginary number required in complex literal");
 }
 

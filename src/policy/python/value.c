@@ -46,8 +46,14 @@ struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t c
 }
 
 /* Two modules under another name: what they have is what the first one has. */
-static const struct { const char *name, *same; } module_aliases[] = {
-        { "posix", "os" }, { "nt", "os" }, { "_io", "io" }, { "__builtin__", "builtins" }, { "_socket", "socket" }, { "_pyio", "io" },
+static const struct { const char *name, *same;
+} module_aliases[] = {
+        { "posix", "os" },
+        { "nt", "os" },
+        { "_io", "io" },
+        { "__builtin__", "builtins" },
+        { "_socket", "socket" },
+        { "_pyio", "io" },
 };
 
 /* Functions that other modules have under a name of their own. */
@@ -65,13 +71,15 @@ static const struct { const char *base, *name, *same; } same_functions[] = {
 };
 
 /* Modules that many others import, and that can be come by through them: random._os. */
-static const char *const often_imported[] = { "os", "sys", "subprocess", "builtins", "posix", "pty", "socket", "shutil", "importlib" };
+static const char *const often_imported[] = { "os", "sys", "subprocess", "builtins", "posix", "pty", "socket", "shutil",
+        "importlib" };
 
 static const char *through_another(const char *base, const char *name, size_t len)
 {
         while (len && *name == '_')
                 name++, len--;
-        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 || python_is(base, name, len))
+        if (strstr(base, "()") || strncmp(base, "builtins", 8) == 0 || strcmp(base, "asyncio") == 0 ||
+                python_is(base, name, len))
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(often_imported); i++)
                 if (python_is(often_imported[i], name, len))
@@ -107,8 +115,9 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         const char *other = base ? through_another(base, name, len) : NULL;
         if (other)
                 return value_module(py, other, strlen(other));
-        if (base && ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && python_is("__self__", name, len)) ||
-                     python_is("__builtins__", name, len)))
+        if (base &&
+                ((strncmp(base, "builtins.", 9) == 0 && !strchr(base + 9, '.') && python_is("__self__", name, len)) ||
+                        python_is("__builtins__", name, len)))
                 return value_path(py, NULL, "builtins", 8);
         for (size_t i = 0; base && i < ARRAY_LEN(same_functions); i++)
                 if (strcmp(base, same_functions[i].base) == 0 && python_is(same_functions[i].name, name, len))
@@ -119,9 +128,11 @@ struct value *value_path(struct python *py, const char *base, const char *name, 
         const char *first = base ? base : name;
         for (size_t i = 0; i < ARRAY_LEN(module_aliases); i++) {
                 size_t n = first[0] == module_aliases[i].name[0] ? strlen(module_aliases[i].name) : 0;
-                if (n && !base && len >= n && memcmp(name, module_aliases[i].name, n) == 0 && (len == n || name[n] == '.'))
-                        return value_text(py, VALUE_PATH, arena_text(py->arena, "%s%.*s", module_aliases[i].same, (int)(len - n), name + n),
-                                          strlen(module_aliases[i].same) + len - n);
+                if (n && !base && len >= n && memcmp(name, module_aliases[i].name, n) == 0 &&
+                        (len == n || name[n] == '.'))
+                        return value_text(py, VALUE_PATH,
+                                arena_text(py->arena, "%s%.*s", module_aliases[i].same, (int)(len - n), name + n),
+                                strlen(module_aliases[i].same) + len - n);
                 if (n && base && strcmp(base, module_aliases[i].name) == 0)
                         return value_path(py, module_aliases[i].same, name, len);
         }
@@ -248,13 +259,16 @@ static struct value *formatted(struct python *py, const struct value *format, co
                         buf_add(&buf, "%", 1);
                         continue;
                 }
-                value = with->kind == VALUE_LIST ? (used < with->n ? with->items[used] : NULL) : used == 0 ? with : NULL;
+                value = with->kind == VALUE_LIST ? (used < with->n ? with->items[used] : NULL)
+                        : used == 0              ? with
+                                                 : NULL;
                 used++;
                 if (value && !value->open && !value->next && value->kind == VALUE_TEXT && what == 's')
                         buf_add(&buf, value->text, value->len);
                 else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && what == 'c')
                         unicode_put(&buf, (uint32_t)value->number);
-                else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER && (what == 'd' || what == 's'))
+                else if (value && !value->open && !value->next && value->kind == VALUE_NUMBER &&
+                        (what == 'd' || what == 's'))
                         buf_printf(&buf, "%lld", (long long)value->number);
                 else
                         goto unknown;
@@ -311,7 +325,8 @@ struct value *value_binary(struct python *py, char operator, struct value *a, st
                 memcpy(items + a->n, b->items, b->n * sizeof(struct value *));
                 return value_list(py, items, a->n + b->n);
         }
-        return a->kind == VALUE_NUMBER && b->kind == VALUE_NUMBER ? calculated(py, operator, a->number, b->number) : NULL;
+        return a->kind == VALUE_NUMBER && b->kind == VALUE_NUMBER ? calculated(py, operator, a->number, b->number)
+                                                                  : NULL;
 }
 
 /* The parts of [a:b:c], as numbers; which are there is told by the colons. */
@@ -349,7 +364,12 @@ struct value *value_slice(struct python *py, struct value *base, uint32_t slice)
         if (step == 0 || n > (int64_t)TEXT_MAX)
                 return NULL;
         int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-        int64_t from = given[0] ? parts[0]->number : step > 0 ? low : high, to = given[1] ? parts[1]->number : step > 0 ? high : low;
+        int64_t from = given[0] ? parts[0]->number
+                : step > 0      ? low
+                                : high,
+                to = given[1] ? parts[1]->number
+                : step > 0    ? high
+                              : low;
         if (given[0])
                 from = from < 0 ? from + n : from, from = from < low ? low : from > high ? high : from;
         if (given[1])

@@ -1,8 +1,9 @@
 /*
  * A tool that is a program of this host.
  *
- * There is no shell.  What the program is and its arguments stand in the configuration; a value takes the place of a whole
- * argument.  One that begins with "-" would be an option of the program's, so it is refused where an operand is meant.
+ * There is no shell.  What the program is and its arguments stand in the configuration; a value takes the place of a
+ * whole argument.  One that begins with "-" would be an option of the program's, so it is refused where an operand is
+ * meant.
  */
 #include "tools/sources/defined.h"
 
@@ -125,7 +126,8 @@ static void on_input(struct watch *watch, uint32_t events)
 {
         struct command *command = watch->owner;
         (void)events;
-        ssize_t n = write(command->launched.input, command->given.bytes + command->sent, command->given.len - command->sent);
+        ssize_t n = write(command->launched.input, command->given.bytes + command->sent,
+                command->given.len - command->sent);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
                 return;
         command->sent += n > 0 ? (size_t)n : 0;
@@ -159,10 +161,13 @@ static int fill(const struct act *act, struct arena *arena, struct launch_values
                 if (act_arguments(act, name, arena, &list, err) < 0)
                         return -err->code;
                 if (list.n > LAUNCH_TEXTS_MAX)
-                        return err_set(err, CSN_E_INPUT, 0, "the argument %.60s has more than %d values", name, LAUNCH_TEXTS_MAX);
+                        return err_set(err, CSN_E_INPUT, 0, "the argument %.60s has more than %d values", name,
+                                LAUNCH_TEXTS_MAX);
                 for (size_t k = 0; k < list.n; k++)
                         if (list.texts[k][0] == '-' && dash != DASH_ALL && (dash != DASH_FIRST || k > 0))
-                                return err_set(err, CSN_E_INPUT, 0, "the argument %.60s begins with \"-\", and would be an option of the program's", name);
+                                return err_set(err, CSN_E_INPUT, 0,
+                                        "the argument %.60s begins with \"-\", and would be an option of the program's",
+                                        name);
                 values->places[i] = list;
         }
         return 0;
@@ -175,8 +180,9 @@ static int watch_it(struct command *command, struct csn_error *err)
         command->output = (struct watch){ .fd = -1, .ready = on_output, .owner = command };
         command->error = (struct watch){ .fd = -1, .ready = on_error, .owner = command };
         command->control = (struct watch){ .fd = -1, .ready = on_control, .owner = command };
-        if (loop_watch(loop, &command->output, launched->output, EPOLLIN, err) < 0 || loop_watch(loop, &command->error, launched->error, EPOLLIN, err) < 0 ||
-            loop_watch(loop, &command->control, launched->control, EPOLLIN, err) < 0)
+        if (loop_watch(loop, &command->output, launched->output, EPOLLIN, err) < 0 ||
+                loop_watch(loop, &command->error, launched->error, EPOLLIN, err) < 0 ||
+                loop_watch(loop, &command->control, launched->control, EPOLLIN, err) < 0)
                 return -err->code;
         if (!command->given.len)
                 fd_close(&launched->input);
@@ -196,7 +202,9 @@ static int command_begin(struct act *act, struct csn_error *err)
         const char *input = NULL;
         int rc = act->tool->input ? act_argument(act, act->tool->input, &arena, &input, err) : 0;
         if (rc == 0)
-                rc = !input || buf_add(&command->given, input, strlen(input)) ? 0 : err_set(err, CSN_E_INPUT, 0, "the argument %.60s is too long", act->tool->input);
+                rc = !input || buf_add(&command->given, input, strlen(input))
+                        ? 0
+                        : err_set(err, CSN_E_INPUT, 0, "the argument %.60s is too long", act->tool->input);
         if (rc == 0 && (rc = fill(act, &arena, &values, err)) == 0 &&
             (rc = launch_start(&act->sources->launcher, act->tool->program, &values, &command->launched, err)) == 0)
                 rc = watch_it(command, err);

@@ -8,8 +8,9 @@
 #define COMMAND_MEMORY (1 * GIB)           /* what a command has that says nothing else */
 #define COMMAND_PROCESSES 256
 
-static const char *const defined_keys[] = { "title", "description", "args", "input_schema", "ask", "timeout", "output_bytes", "http", "slashes", "headers", "command", "stdin",
-                                            "env", "cwd", "user", "read", "write", "network", "memory", NULL };
+static const char *const defined_keys[] = { "title", "description", "args", "input_schema", "ask", "timeout",
+        "output_bytes", "http", "slashes", "headers", "command", "stdin", "env", "cwd", "user", "read", "write",
+        "network", "memory", NULL };
 
 /* "3" is 3 where the type says so: YAML's values are texts here. */
 static json_t *value_of(json_t *json, const char *type)
@@ -48,11 +49,14 @@ static int add_argument(struct config_reader *r, const char *name, json_t *said,
                 known |= strcmp(types[i], type) == 0;
         if (!known || !name[0]) {
                 json_decref(property);
-                return config_wrong(r, "args", "%.60s has the type \"%.40s\"; string, integer, number, boolean, array and object are known", name, type);
+                return config_wrong(r, "args",
+                        "%.60s has the type \"%.40s\"; string, integer, number, boolean, array and object are known",
+                        name, type);
         }
         json_object_set_new(property, "type", json_string(type));
         json_object_foreach(said, key, value) {
-                bool text = strcmp(key, "description") == 0 || strcmp(key, "title") == 0 || strcmp(key, "pattern") == 0 || strcmp(key, "format") == 0;
+                bool text = strcmp(key, "description") == 0 || strcmp(key, "title") == 0 ||
+                        strcmp(key, "pattern") == 0 || strcmp(key, "format") == 0;
                 bool count = strncmp(key, "min", 3) == 0 || strncmp(key, "max", 3) == 0;
                 if (strcmp(key, "type") == 0 || strcmp(key, "optional") == 0)
                         continue;
@@ -63,7 +67,8 @@ static int add_argument(struct config_reader *r, const char *name, json_t *said,
                         }
                         json_object_set_new(property, key, list);
                 } else {
-                        json_object_set_new(property, key, text ? json_incref(value) : value_of(value, count ? "number" : type));
+                        json_object_set_new(property, key,
+                                text ? json_incref(value) : value_of(value, count ? "number" : type));
                 }
         }
         json_object_set_new(properties, name, property);
@@ -77,13 +82,19 @@ static int read_schema(struct config_reader *r, json_t *json, struct defined *to
         json_t *args = json_object_get(json, "args"), *given = json_object_get(json, "input_schema"), *said;
         const char *name;
         if (given) {
-                tool->schema = json_is_string(given) ? json_loads(json_string_value(given), JSON_REJECT_DUPLICATES, NULL) : json_incref(given);
-                return json_is_object(tool->schema) ? 0 : config_wrong(r, "input_schema", "it has to be a JSON Schema, an object (in YAML as JSON text)");
+                tool->schema = json_is_string(given)
+                        ? json_loads(json_string_value(given), JSON_REJECT_DUPLICATES, NULL)
+                        : json_incref(given);
+                return json_is_object(tool->schema)
+                        ? 0
+                        : config_wrong(r, "input_schema",
+                                  "it has to be a JSON Schema, an object (in YAML as JSON text)");
         }
         if (args && !json_is_object(args))
                 return config_wrong(r, "args", "it has to be names with a type each");
         json_t *properties = json_object(), *required = json_array();
-        tool->schema = json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required", required, "additionalProperties", 0);
+        tool->schema = json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
+                required, "additionalProperties", 0);
         json_object_foreach(args, name, said) {
                 if (add_argument(r, name, said, properties, required) < 0)
                         return -CSN_E_CONFIG;
@@ -115,17 +126,20 @@ static char *place_name(struct config_reader *r, const char *text)
 }
 
 /*
- * An argument that goes into the query by its name must not have that of a parameter which stands there: which of the two counts is up to the
- * server.
+ * An argument that goes into the query by its name must not have that of a parameter which stands there: which of the
+ * two counts is up to the server.
  */
 static int check_query(struct config_reader *r, const char *url, const struct defined *tool)
 {
         int rc = 0;
         for (const char *at = strchr(url, '?'); rc == 0 && at; at = strpbrk(at + 1, "&;")) {
                 size_t len = strcspn(at + 1, "=&;");
-                char *name = curl_easy_unescape(NULL, at + 1, (int)len, NULL), *place = arena_text(r->arena, "{%s}", name ? name : "");
+                char *name = curl_easy_unescape(NULL, at + 1, (int)len, NULL),
+                     *place = arena_text(r->arena, "{%s}", name ? name : "");
                 if (name && is_argument(tool, name) && !strstr(url, place))
-                        rc = config_wrong(r, "http", "the query has %.60s already, so it cannot be an argument as well, unless as {%.60s}", name, name);
+                        rc = config_wrong(r, "http",
+                                "the query has %.60s already, so it cannot be an argument as well, unless as {%.60s}",
+                                name, name);
                 curl_free(name);
         }
         return rc;
@@ -141,9 +155,11 @@ static int read_endpoint(struct config_reader *r, json_t *json, const char *line
                 if (strlen(methods[i]) == word && strncmp(line, methods[i], word) == 0)
                         tool->method = methods[i];
         const char *url = line + word + strspn(line + word, " ");
-        const char *authority = strstr(url, "://"), *path = authority ? authority + 3 + strcspn(authority + 3, "/?#") : NULL;
+        const char *authority = strstr(url, "://"),
+                   *path = authority ? authority + 3 + strcspn(authority + 3, "/?#") : NULL;
         if (!tool->method || !path)
-                return config_wrong(r, "http", "it has to be METHOD URL, as \"GET https://api.example.com/weather/{city}\"; methods are GET, POST, PUT, PATCH, DELETE");
+                return config_wrong(r, "http",
+                        "it has to be METHOD URL, as \"GET https://api.example.com/weather/{city}\"; methods are GET, POST, PUT, PATCH, DELETE");
         const char *first = strchr(url, '{');
         if (first && first < path)
                 return config_wrong(r, "http", "arguments can be in the path and in the query, and not in the host");
@@ -182,7 +198,10 @@ static int find_place(struct config_reader *r, struct defined *tool, const char 
         return (int)tool->places_n++;
 }
 
-/* What stands before it is an option that waits for its value, which may begin with anything; "--days=" has one already. */
+/*
+ * What stands before it is an option that waits for its value, which may begin with anything; "--days=" has one
+ * already.
+ */
 static bool is_option(const char *text)
 {
         return text && text[0] == '-' && !strchr(text, '=') && strcmp(text, "--") != 0;
@@ -200,17 +219,22 @@ static int read_group(struct config_reader *r, json_t *group, enum dash dash, st
                         return config_wrong(r, "command", "a list within it has one {argument}");
                 if (dash == DASH_NONE && !name && json_is_string(one) && strcmp(json_string_value(one), "--") == 0)
                         dash = DASH_ALL;
-                enum dash here = dash == DASH_NONE && i && is_option(json_string_value(json_array_get(group, i - 1))) ? DASH_FIRST : dash;
+                enum dash here = dash == DASH_NONE && i && is_option(json_string_value(json_array_get(group, i - 1)))
+                        ? DASH_FIRST
+                        : dash;
                 if (name && (place = find_place(r, tool, name, here)) < 0)
                         return -CSN_E_CONFIG;
         }
         if (place < 0)
-                return config_wrong(r, "command", "a list within it has an {argument}, which may be missing; others do not need one");
+                return config_wrong(r, "command",
+                        "a list within it has an {argument}, which may be missing; others do not need one");
         json_array_foreach(group, i, one) {
                 const char *text = json_string_value(one);
                 if (!text)
                         return config_wrong(r, "command", "a list within it has texts");
-                config_add_text(r, argv, place_name(r, text) ? arena_text(r->arena, "%c%d", LAUNCH_PLACE, place) : arena_text(r->arena, "%c%d:%s", LAUNCH_WITH, place, text));
+                config_add_text(r, argv,
+                        place_name(r, text) ? arena_text(r->arena, "%c%d", LAUNCH_PLACE, place)
+                                            : arena_text(r->arena, "%c%d:%s", LAUNCH_WITH, place, text));
         }
         return 0;
 }
@@ -222,7 +246,10 @@ static int read_command(struct config_reader *r, json_t *json, json_t *command, 
         enum dash dash = DASH_NONE;
         size_t i;
         json_t *one;
-        if (!json_array_size(command) || place_name(r, json_string_value(json_array_get(command, 0)) ? json_string_value(json_array_get(command, 0)) : "{}"))
+        if (!json_array_size(command) ||
+                place_name(r,
+                        json_string_value(json_array_get(command, 0)) ? json_string_value(json_array_get(command, 0))
+                                                                      : "{}"))
                 return config_wrong(r, "command", "it has to be a list: a program, and its arguments");
         json_array_foreach(command, i, one) {
                 const char *text = json_string_value(one);
@@ -236,11 +263,17 @@ static int read_command(struct config_reader *r, json_t *json, json_t *command, 
                         return config_wrong(r, "command", "entry %zu has to be a text or a list", i + 1);
                 if (name && (place = find_place(r, tool, name, dash)) < 0)
                         return -CSN_E_CONFIG;
-                if (!name && strchr(text, '{') && is_argument(tool, arena_copy(r->arena, strchr(text, '{') + 1, strcspn(strchr(text, '{') + 1, "}"))))
-                        return config_wrong(r, "command", "entry %zu has an argument within a text; an {argument} is a whole entry, or a list [--option, \"{argument}\"]", i + 1);
+                if (!name && strchr(text, '{') &&
+                        is_argument(tool,
+                                arena_copy(r->arena, strchr(text, '{') + 1, strcspn(strchr(text, '{') + 1, "}"))))
+                        return config_wrong(r, "command",
+                                "entry %zu has an argument within a text; an {argument} is a whole entry, or a list [--option, \"{argument}\"]",
+                                i + 1);
                 if (strcmp(text, "--") == 0)
                         dash = DASH_ALL;
-                config_add_text(r, &argv, name ? arena_text(r->arena, "%c%d", LAUNCH_PLACE, place) : arena_text(r->arena, "%c%s", LAUNCH_FIXED, text));
+                config_add_text(r, &argv,
+                        name ? arena_text(r->arena, "%c%d", LAUNCH_PLACE, place)
+                             : arena_text(r->arena, "%c%s", LAUNCH_FIXED, text));
         }
         if (config_text(r, json, "stdin", &tool->input) < 0 || config_program(r, json, &program) < 0)
                 return -CSN_E_CONFIG;
@@ -260,9 +293,12 @@ static int read_defined(struct config_reader *r, json_t *json, struct defined *t
         tool->output_bytes = DEFINED_OUTPUT;
         if (!json_is_object(json))
                 return config_wrong(r, NULL, "it has to be a tool: keys with values");
-        if (config_check_keys(r, json, defined_keys) < 0 || config_text(r, json, "title", &tool->title) < 0 || config_text(r, json, "description", &tool->description) < 0 ||
-            config_text(r, json, "http", &line) < 0 || config_bool(r, json, "slashes", &tool->slashes) < 0 || config_bool(r, json, "ask", &tool->ask) < 0 || config_ms(r, json, "timeout", &tool->timeout_ms) < 0 ||
-            config_size(r, json, "output_bytes", TOOL_RESULT_MAX, &tool->output_bytes) < 0 || read_schema(r, json, tool) < 0)
+        if (config_check_keys(r, json, defined_keys) < 0 || config_text(r, json, "title", &tool->title) < 0 ||
+                config_text(r, json, "description", &tool->description) < 0 ||
+                config_text(r, json, "http", &line) < 0 || config_bool(r, json, "slashes", &tool->slashes) < 0 ||
+                config_bool(r, json, "ask", &tool->ask) < 0 || config_ms(r, json, "timeout", &tool->timeout_ms) < 0 ||
+                config_size(r, json, "output_bytes", TOOL_RESULT_MAX, &tool->output_bytes) < 0 ||
+                read_schema(r, json, tool) < 0)
                 return -CSN_E_CONFIG;
         if (!line == !command)
                 return config_wrong(r, NULL, "it has to have either http or command");
@@ -283,7 +319,9 @@ int config_defined_tools(struct config_reader *r, json_t *json, struct server *s
                 struct defined *defined = &server->defined[server->defined_n++];
                 snprintf(r->where, sizeof r->where, "%.150s.%.140s", where, name);
                 if (!tools_is_name(name))
-                        return config_wrong(r, NULL, "that is no name for a tool: letters, digits, _, -, . and /, at most %d, and no _ first", TOOL_NAME_MAX);
+                        return config_wrong(r, NULL,
+                                "that is no name for a tool: letters, digits, _, -, . and /, at most %d, and no _ first",
+                                TOOL_NAME_MAX);
                 defined->name = arena_text(r->arena, "%s", name);
                 if (read_defined(r, tool, defined) < 0)
                         return -CSN_E_CONFIG;

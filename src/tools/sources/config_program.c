@@ -18,7 +18,8 @@ static int get_user(struct config_reader *r, json_t *json, struct launch_program
                 /* A user for each, so that none can look into another's environment. */
                 uint64_t own = engine->uid_first + engine->uid_count + 1 + r->registry->programs_n;
                 if (geteuid() == 0 && own >= UINT32_MAX)
-                        return config_wrong(r, "user", "no number is left for it after the last of sandboxes; name a user, or lower engine.uid_first");
+                        return config_wrong(r, "user",
+                                "no number is left for it after the last of sandboxes; name a user, or lower engine.uid_first");
                 if (geteuid() == 0)
                         program->uid = program->gid = (uint32_t)own;
                 return 0;
@@ -47,7 +48,8 @@ static int get_folders(struct config_reader *r, json_t *json, const char *key, s
                 return -CSN_E_CONFIG;
         for (size_t i = 0; i < list.n; i++)
                 if (list.texts[i][0] != '/' || access(list.texts[i], F_OK) < 0)
-                        return config_wrong(r, key, "%.200s has to be a file or a folder that is there, from the root on", list.texts[i]);
+                        return config_wrong(r, key,
+                                "%.200s has to be a file or a folder that is there, from the root on", list.texts[i]);
         *ret = (struct launch_texts){ list.texts, list.n };
         return 0;
 }
@@ -56,8 +58,8 @@ static int get_folders(struct config_reader *r, json_t *json, const char *key, s
 static int get_environment(struct config_reader *r, json_t *json, struct launch_program *program)
 {
         struct texts given = { 0 }, env = { 0 };
-        const char *const usual[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
-                                      arena_text(r->arena, "HOME=%s", program->folder) };
+        const char *const usual[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "LANG=C.UTF-8", arena_text(r->arena, "HOME=%s", program->folder) };
         if (config_pairs(r, json, "env", "=", &given) < 0)
                 return -CSN_E_CONFIG;
         for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
@@ -77,9 +79,10 @@ int config_program(struct config_reader *r, json_t *json, struct launch_program 
 {
         const char *folder = "/";
         bool network = program->flags & LAUNCH_NETWORK;
-        if (config_text(r, json, "cwd", &folder) < 0 || get_user(r, json, program) < 0 || get_folders(r, json, "read", &program->read) < 0 ||
-            get_folders(r, json, "write", &program->write) < 0 || config_bool(r, json, "network", &network) < 0 ||
-            config_size(r, json, "memory", 1024 * GIB, &program->memory_bytes) < 0)
+        if (config_text(r, json, "cwd", &folder) < 0 || get_user(r, json, program) < 0 ||
+                get_folders(r, json, "read", &program->read) < 0 ||
+                get_folders(r, json, "write", &program->write) < 0 || config_bool(r, json, "network", &network) < 0 ||
+                config_size(r, json, "memory", 1024 * GIB, &program->memory_bytes) < 0)
                 return -CSN_E_CONFIG;
         if (folder[0] != '/')
                 return config_wrong(r, "cwd", "it has to be a folder from the root on");

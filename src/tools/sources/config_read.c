@@ -52,7 +52,8 @@ static int put_text_secrets(struct config_reader *r, const char *key, const char
                 const char *from = at + (env ? 6 : 7), *value = "";
                 const char *name = arena_copy(r->arena, from, (size_t)(end - from)), *set = env ? getenv(name) : NULL;
                 if (env && !set)
-                        rc = config_wrong(r, key, "the environment has no %.100s, which ${env:%.100s} asks for", name, name);
+                        rc = config_wrong(r, key, "the environment has no %.100s, which ${env:%.100s} asks for", name,
+                                name);
                 else if (file)
                         rc = read_secret_file(r, key, name, &value);
                 else
@@ -61,7 +62,8 @@ static int put_text_secrets(struct config_reader *r, const char *key, const char
                 at = end + 1;
         }
         if (!fits)
-                rc = config_wrong(r, key, "with what ${env:} and ${file:} stand for it is longer than %llu bytes", 2 * SECRET_MAX);
+                rc = config_wrong(r, key, "with what ${env:} and ${file:} stand for it is longer than %llu bytes",
+                        2 * SECRET_MAX);
         *ret = arena_copy(r->arena, buf.len ? buf.bytes : "", buf.len);
         buf_done(&buf);
         return rc;
@@ -77,7 +79,10 @@ int config_put_secrets(struct config_reader *r, const char *key, json_t *json, j
                 *ret = rc == 0 ? json_string(text) : NULL;
                 return rc == 0 && !*ret ? config_wrong(r, key, "it is not UTF-8") : rc;
         }
-        json_t *copy = json_is_array(json) ? json_array() : json_is_object(json) ? json_object() : json_incref(json), *value, *one;
+        json_t *copy = json_is_array(json) ? json_array()
+                : json_is_object(json)     ? json_object()
+                                           : json_incref(json),
+               *value, *one;
         const char *name;
         size_t i;
         if (json_is_array(json)) {
@@ -131,7 +136,8 @@ int config_ms(struct config_reader *r, json_t *json, const char *key, uint64_t *
         uint64_t ms = 0;
         if (!value)
                 return 0;
-        bool good = json_is_integer(value) ? json_integer_value(value) > 0 && json_integer_value(value) <= (json_int_t)(SERVER_TIMEOUT_MS_MAX / 1000)
+        bool good = json_is_integer(value) ? json_integer_value(value) > 0 &&
+                        json_integer_value(value) <= (json_int_t)(SERVER_TIMEOUT_MS_MAX / 1000)
                                            : json_is_string(value) && duration_parse(json_string_value(value), &ms);
         if (json_is_integer(value))
                 ms = (uint64_t)json_integer_value(value) * 1000;
@@ -148,7 +154,8 @@ int config_size(struct config_reader *r, json_t *json, const char *key, uint64_t
         char most[40];
         if (!value)
                 return 0;
-        bool good = json_is_integer(value) ? json_integer_value(value) > 0 : json_is_string(value) && size_parse(json_string_value(value), &bytes);
+        bool good = json_is_integer(value) ? json_integer_value(value) > 0
+                                           : json_is_string(value) && size_parse(json_string_value(value), &bytes);
         if (json_is_integer(value))
                 bytes = (uint64_t)json_integer_value(value);
         size_print(max, most, sizeof most);

@@ -2,7 +2,8 @@
  * Reading the entries of the configuration; shared by server_config.c (MCP servers), config_defined.c (tools),
  * config_program.c (programs of both) and config_read.c (values).
  *
- * Functions with a reader return 0, or -CSN_E_CONFIG with entry and key in r->err.  *ret keeps its value without the key.
+ * Functions with a reader return 0, or -CSN_E_CONFIG with entry and key in r->err.  *ret keeps its value without the
+ * key.
  */
 #ifndef TOOLS_SOURCES_CONFIG_READ_H
 #define TOOLS_SOURCES_CONFIG_READ_H

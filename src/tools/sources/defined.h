@@ -39,6 +39,7 @@ bool act_add(struct act *act, const char *bytes, size_t len, const char *mime);
  */
 int act_argument(const struct act *act, const char *name, struct arena *arena, const char **ret, struct csn_error *err);
 /* The texts of an argument: one for each item of a list, else one.  Errors: those of act_argument(). */
-int act_arguments(const struct act *act, const char *name, struct arena *arena, struct launch_texts *ret, struct csn_error *err);
+int act_arguments(const struct act *act, const char *name, struct arena *arena, struct launch_texts *ret,
+        struct csn_error *err);
 
 #endif

@@ -24,7 +24,8 @@ bool act_add(struct act *act, const char *bytes, size_t len, const char *mime)
         json_t *block = NULL;
         if (strncasecmp(mime, "image/", 6) == 0 && utf8_valid(mime, strlen(mime))) {
                 char *text = base64(bytes, len);
-                block = json_pack("{s:s, s:s, s:s%}", "type", "image", "data", text, "mimeType", mime, strcspn(mime, "; "));
+                block = json_pack("{s:s, s:s, s:s%}", "type", "image", "data", text, "mimeType", mime,
+                        strcspn(mime, "; "));
                 free(text);
         } else if (utf8_valid(bytes, len)) {
                 block = json_pack("{s:s, s:o}", "type", "text", "text", json_stringn(bytes, len));
@@ -41,7 +42,9 @@ static int text_of(json_t *value, const char *name, struct arena *arena, const c
 {
         if (json_is_string(value)) {
                 *ret = json_string_value(value);
-                return strlen(*ret) == json_string_length(value) ? 0 : err_set(err, CSN_E_INPUT, 0, "the argument %.60s has a NUL character; leave it out", name);
+                return strlen(*ret) == json_string_length(value)
+                        ? 0
+                        : err_set(err, CSN_E_INPUT, 0, "the argument %.60s has a NUL character; leave it out", name);
         }
         char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         if (!text)
@@ -58,7 +61,8 @@ int act_argument(const struct act *act, const char *name, struct arena *arena, c
         return value && !json_is_null(value) ? text_of(value, name, arena, ret, err) : 0;
 }
 
-int act_arguments(const struct act *act, const char *name, struct arena *arena, struct launch_texts *ret, struct csn_error *err)
+int act_arguments(const struct act *act, const char *name, struct arena *arena, struct launch_texts *ret,
+        struct csn_error *err)
 {
         json_t *value = json_object_get(act->call->arguments, name), *one;
         const char *text;

@@ -1,8 +1,9 @@
 /*
  * A tool that is an HTTP endpoint.
  *
- * Scheme and host stand in the configuration.  Arguments are percent-encoded, so none of them can add a segment of a path, a
- * parameter or a header; and one in the path has no ".." and no slash, which servers might take for a way to another folder.
+ * Scheme and host stand in the configuration.  Arguments are percent-encoded, so none of them can add a segment of a
+ * path, a parameter or a header; and one in the path has no ".." and no slash, which servers might take for a way to
+ * another folder.
  */
 #include "tools/sources/defined.h"
 
@@ -28,7 +29,9 @@ static bool add_encoded(struct buf *url, const char *text)
         return fits;
 }
 
-/* Nothing that a server could take for a way to another place: one segment, or more where the configuration allows it. */
+/*
+ * Nothing that a server could take for a way to another place: one segment, or more where the configuration allows it.
+ */
 static bool is_one_segment(const char *text, bool slashes)
 {
         if (!slashes || !strpbrk(text, "/\\"))
@@ -63,11 +66,14 @@ static int fill(const struct act *act, struct arena *arena, json_t *used, struct
                 at = end + 1;
                 json_object_set_new(used, name, json_true());
                 if (!query && (!text || !text[0] || strcmp(text, ".") == 0 || strcmp(text, "..") == 0))
-                        return err_set(err, CSN_E_INPUT, 0, "the argument %.60s is a part of a path; it cannot be missing, empty, \".\" or \"..\"", name);
+                        return err_set(err, CSN_E_INPUT, 0,
+                                "the argument %.60s is a part of a path; it cannot be missing, empty, \".\" or \"..\"",
+                                name);
                 /* Some servers decode before they look for segments. */
                 if (!query && !is_one_segment(text, act->tool->slashes))
-                        return err_set(err, CSN_E_INPUT, 0, "the argument %.60s is a part of a path; it cannot have %s", name,
-                                       act->tool->slashes ? "a segment that is empty, \".\" or \"..\"" : "\"/\" or \"\\\"");
+                        return err_set(err, CSN_E_INPUT, 0, "the argument %.60s is a part of a path; it cannot have %s",
+                                name,
+                                act->tool->slashes ? "a segment that is empty, \".\" or \"..\"" : "\"/\" or \"\\\"");
                 if (text) {
                         fits = add_encoded(url, text);
                         continue;
@@ -95,8 +101,8 @@ static int add_rest(const struct act *act, struct arena *arena, json_t *used, st
                         return -err->code;
                 if (!text)
                         continue;
-                fits = fits && buf_printf(url, "%s", memchr(url->bytes, '?', url->len) ? "&" : "?") && add_encoded(url, name) && buf_add(url, "=", 1) &&
-                       add_encoded(url, text);
+                fits = fits && buf_printf(url, "%s", memchr(url->bytes, '?', url->len) ? "&" : "?") &&
+                        add_encoded(url, name) && buf_add(url, "=", 1) && add_encoded(url, text);
         }
         return fits ? 0 : err_set(err, CSN_E_INPUT, 0, "with its arguments the URL has more than %llu bytes", URL_MAX);
 }
@@ -125,7 +131,8 @@ static void refuse(struct act *act, long status, const struct buf *body)
 {
         struct buf text;
         size_t good = 0;
-        for (size_t step; good < body->len && good < PROBLEM_MAX && (step = utf8_step(body->bytes + good, body->len - good)) > 0;)
+        for (size_t step;
+                good < body->len && good < PROBLEM_MAX && (step = utf8_step(body->bytes + good, body->len - good)) > 0;)
                 good += step;
         buf_init(&text, 2 * PROBLEM_MAX);
         buf_printf(&text, "HTTP status %ld%s%.*s", status, good ? ": " : "", (int)good, good ? body->bytes : "");
@@ -153,7 +160,10 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
         } else if (status / 100 != 2) {
                 refuse(act, status, body);
         } else {
-                act_finish(act, act_add(act, body->len ? body->bytes : "", body->len, mime ? mime : "") ? NULL : "the answer is neither text nor an image");
+                act_finish(act,
+                        act_add(act, body->len ? body->bytes : "", body->len, mime ? mime : "")
+                                ? NULL
+                                : "the answer is neither text nor an image");
         }
 }
 

@@ -19,9 +19,10 @@ static _Noreturn void become_launcher(const char *program, int sock, int table)
 {
         char *const argv[] = { (char *)(uintptr_t)"caisson-launcher", NULL }, *const env[] = { NULL };
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        int high_sock = fcntl(sock, F_DUPFD_CLOEXEC, LAUNCH_TABLE_FD + 1), high_table = fcntl(table, F_DUPFD_CLOEXEC, LAUNCH_TABLE_FD + 1);
-        if (null < 0 || dup2(high_sock, SOCKET_FD) < 0 || dup2(high_table, LAUNCH_TABLE_FD) < 0 || dup2(null, STDIN_FILENO) < 0 ||
-            dup2(null, STDOUT_FILENO) < 0)
+        int high_sock = fcntl(sock, F_DUPFD_CLOEXEC, LAUNCH_TABLE_FD + 1),
+            high_table = fcntl(table, F_DUPFD_CLOEXEC, LAUNCH_TABLE_FD + 1);
+        if (null < 0 || dup2(high_sock, SOCKET_FD) < 0 || dup2(high_table, LAUNCH_TABLE_FD) < 0 ||
+                dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
                 _exit(125);
         close_range(LAUNCH_TABLE_FD + 1, ~0U, 0);
         execve(program, argv, env);
@@ -70,7 +71,8 @@ static int make_ends(int ours[LAUNCH_FDS], int theirs[LAUNCH_FDS], struct csn_er
 {
         for (int i = LAUNCH_STDIN; i < LAUNCH_FDS; i++) {
                 int pair[2], mine = i == LAUNCH_STDIN ? 1 : 0;   /* pipe(2): the second end is written to */
-                int rc = i == LAUNCH_CONTROL ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) : pipe2(pair, O_CLOEXEC);
+                int rc = i == LAUNCH_CONTROL ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)
+                                             : pipe2(pair, O_CLOEXEC);
                 if (rc < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "make the pipes of a tool's program");
                 ours[i] = pair[mine];
@@ -82,7 +84,8 @@ static int make_ends(int ours[LAUNCH_FDS], int theirs[LAUNCH_FDS], struct csn_er
 }
 
 /* The launcher answers at once: it is small, trusted, and does nothing else. */
-static int ask(const struct launcher *launcher, const struct buf *request, const int fds[LAUNCH_FDS], struct csn_error *err)
+static int ask(const struct launcher *launcher, const struct buf *request, const int fds[LAUNCH_FDS],
+        struct csn_error *err)
 {
         int32_t said = 0;
         int got[WIRE_FDS_MAX];
@@ -91,20 +94,23 @@ static int ask(const struct launcher *launcher, const struct buf *request, const
             wire_receive_small(launcher->sock, &said, sizeof said, got, &got_n) != (ssize_t)sizeof said) {
                 /* An answer that comes late would be taken for that to the next request. */
                 shutdown(launcher->sock, SHUT_RDWR);
-                return err_set(err, CSN_E_SYSTEM, 0, "the process that starts programs of tools does not answer; restart the daemon");
+                return err_set(err, CSN_E_SYSTEM, 0,
+                        "the process that starts programs of tools does not answer; restart the daemon");
         }
         return said < 0 ? err_set(err, CSN_E_SYSTEM, -said, "start a program of a tool") : 0;
 }
 
-int launch_start(const struct launcher *launcher, size_t program, const struct launch_values *values, struct launched *ret, struct csn_error *err)
+int launch_start(const struct launcher *launcher, size_t program, const struct launch_values *values,
+        struct launched *ret, struct csn_error *err)
 {
         static const struct launch_values none;
         int ours[LAUNCH_FDS] = { -1, -1, -1, -1 }, theirs[LAUNCH_FDS] = { -1, -1, -1, -1 };
         struct buf request;
         buf_init(&request, LAUNCH_REQUEST_MAX);
         int rc = launch_put_request(&request, program, values ? values : &none)
-                         ? 0
-                         : err_set(err, CSN_E_INPUT, 0, "the arguments are too long; together they may have %d bytes", LAUNCH_REQUEST_MAX);
+                ? 0
+                : err_set(err, CSN_E_INPUT, 0, "the arguments are too long; together they may have %d bytes",
+                          LAUNCH_REQUEST_MAX);
         if (rc == 0 && (rc = make_ends(ours, theirs, err)) == 0)
                 rc = ask(launcher, &request, theirs, err);
         buf_done(&request);
@@ -114,7 +120,8 @@ int launch_start(const struct launcher *launcher, size_t program, const struct l
                         fd_close(&ours[i]);
         }
         if (rc == 0)
-                *ret = (struct launched){ ours[LAUNCH_STDIN], ours[LAUNCH_STDOUT], ours[LAUNCH_STDERR], ours[LAUNCH_CONTROL] };
+                *ret = (struct launched){ ours[LAUNCH_STDIN], ours[LAUNCH_STDOUT], ours[LAUNCH_STDERR],
+                        ours[LAUNCH_CONTROL] };
         return rc;
 }
 

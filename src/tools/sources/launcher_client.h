@@ -27,7 +27,8 @@ struct launched {
 #define LAUNCHED_NONE { -1, -1, -1, -1 }
 
 /* Start program number `program` of the table.  Errors: CSN_E_INPUT (the values are too long), CSN_E_SYSTEM. */
-int launch_start(const struct launcher *launcher, size_t program, const struct launch_values *values, struct launched *ret, struct csn_error *err);
+int launch_start(const struct launcher *launcher, size_t program, const struct launch_values *values,
+        struct launched *ret, struct csn_error *err);
 /* Whether the program has ended; then text is its end in English ("it ended with exit status 3"). */
 bool launch_over(const struct launched *launched, char *text, size_t size, int *ret_status);
 /* End the program and its descendants: SIGTERM, and SIGKILL one second later.  Closes the descriptors. */

@@ -25,18 +25,22 @@ static bool is_content(const json_t *content)
 static void on_result_of_call(struct mcp *mcp, struct tool_call *call, json_t *json)
 {
         const char *type = json_string_value(json_object_get(json, "resultType"));
-        struct tool_result result = { .content = json_object_get(json, "content"), .structured = json_object_get(json, "structuredContent"),
-                                      .is_error = json_is_true(json_object_get(json, "isError")) };
+        struct tool_result result = { .content = json_object_get(json, "content"),
+                .structured = json_object_get(json, "structuredContent"),
+                .is_error = json_is_true(json_object_get(json, "isError")) };
         char text[300];
         if (type && strcmp(type, "complete") != 0) {
-                snprintf(text, sizeof text, "the server %s asks for something besides (%.40s), and nobody is there to be asked", mcp->server->name, type);
+                snprintf(text, sizeof text,
+                        "the server %s asks for something besides (%.40s), and nobody is there to be asked",
+                        mcp->server->name, type);
                 mcp_client_fail_call(call, text);
                 return;
         }
         if (json_is_null(result.structured))
                 result.structured = NULL;
         if ((result.content && !is_content(result.content)) || (!result.content && !result.structured)) {
-                snprintf(text, sizeof text, "the server %s answers with what is no result of a tool", mcp->server->name);
+                snprintf(text, sizeof text, "the server %s answers with what is no result of a tool",
+                        mcp->server->name);
                 mcp_client_fail_call(call, text);
                 return;
         }
@@ -58,7 +62,8 @@ static void on_error(struct mcp *mcp, const char *method, struct tool_call *call
         size_t len = strlen(message);
         char text[600];
         len = len > ERROR_TEXT_MAX ? utf8_whole(message, ERROR_TEXT_MAX) : len;
-        snprintf(text, sizeof text, "the server %s: %.*s (%" PRId64 ")", mcp->server->name, len ? (int)len : 8, len ? message : "an error", rpc->code);
+        snprintf(text, sizeof text, "the server %s: %.*s (%" PRId64 ")", mcp->server->name, len ? (int)len : 8,
+                len ? message : "an error", rpc->code);
         if (call)
                 mcp_client_fail_call(call, text);
         else
@@ -69,7 +74,9 @@ static void on_error(struct mcp *mcp, const char *method, struct tool_call *call
 static void on_request(struct mcp *mcp, const struct rpc *rpc)
 {
         bool ping = strcmp(rpc->method, "ping") == 0;
-        mcp_client_tell(mcp, ping ? rpc_result(rpc->id, json_object()) : rpc_error(rpc->id, RPC_METHOD_NOT_FOUND, "this client offers nothing of that kind", NULL));
+        mcp_client_tell(mcp,
+                ping ? rpc_result(rpc->id, json_object())
+                     : rpc_error(rpc->id, RPC_METHOD_NOT_FOUND, "this client offers nothing of that kind", NULL));
 }
 
 static void on_progress(struct mcp *mcp, const json_t *params)
@@ -77,8 +84,9 @@ static void on_progress(struct mcp *mcp, const json_t *params)
         const json_t *token = json_object_get(params, "progressToken"), *progress = json_object_get(params, "progress");
         struct waiting *waiting = json_is_integer(token) ? mcp_client_find(mcp, json_integer_value(token)) : NULL;
         if (waiting && waiting->call && waiting->call->progress && json_is_number(progress))
-                waiting->call->progress(waiting->call, json_number_value(progress), json_number_value(json_object_get(params, "total")),
-                                        json_string_value(json_object_get(params, "message")));
+                waiting->call->progress(waiting->call, json_number_value(progress),
+                        json_number_value(json_object_get(params, "total")),
+                        json_string_value(json_object_get(params, "message")));
 }
 
 static void on_notification(struct mcp *mcp, const struct rpc *rpc)
@@ -102,8 +110,8 @@ static size_t skip_blanks(const char *text, size_t len, size_t at)
 }
 
 /*
- * The id of an answer that cannot be read, so that its call need not wait for one that never comes; -1: it has none.  Half a
- * pair of surrogates or 5,000 levels leave the outermost object as it is.
+ * The id of an answer that cannot be read, so that its call need not wait for one that never comes; -1: it has none.
+ * Half a pair of surrogates or 5,000 levels leave the outermost object as it is.
  */
 static int64_t id_of_unreadable(const char *text, size_t len)
 {
@@ -127,7 +135,8 @@ static int64_t id_of_unreadable(const char *text, size_t len)
                 if (strncmp(name, "id\"", 3) != 0)
                         continue;
                 next = skip_blanks(text, len, next + 1);
-                for (id = next < len && is_digit(text[next]) ? 0 : -1; next < len && is_digit(text[next]) && id < INT32_MAX; next++)
+                for (id = next < len && is_digit(text[next]) ? 0 : -1;
+                        next < len && is_digit(text[next]) && id < INT32_MAX; next++)
                         id = id * 10 + text[next] - '0';
         }
         return id;
@@ -138,7 +147,9 @@ bool mcp_message(struct mcp *mcp, const char *text, size_t len)
         struct rpc rpc = { 0 };
         struct csn_error err;
         if (rpc_read(text, len, &rpc, &err) < 0) {
-                struct waiting *meant = mcp_client_find(mcp, rpc.json ? json_is_integer(rpc.id) ? json_integer_value(rpc.id) : -1 : id_of_unreadable(text, len));
+                struct waiting *meant = mcp_client_find(mcp,
+                        rpc.json ? json_is_integer(rpc.id) ? json_integer_value(rpc.id) : -1
+                                 : id_of_unreadable(text, len));
                 log_text(LOG_WARN, "MCP server %s says what is no message: %s", mcp->server->name, err.text);
                 rpc_done(&rpc);
                 if (meant)
@@ -150,7 +161,8 @@ bool mcp_message(struct mcp *mcp, const char *text, size_t len)
         } else if (rpc.kind == RPC_NOTIFICATION) {
                 on_notification(mcp, &rpc);
         } else {
-                struct waiting *waiting = json_is_integer(rpc.id) ? mcp_client_find(mcp, json_integer_value(rpc.id)) : NULL;
+                struct waiting *waiting =
+                        json_is_integer(rpc.id) ? mcp_client_find(mcp, json_integer_value(rpc.id)) : NULL;
                 if (waiting) {
                         struct tool_call *call = waiting->call;
                         const char *method = waiting->method;
@@ -183,10 +195,12 @@ static int mcp_call(struct tool_source *source, struct tool_call *call, struct c
 {
         struct mcp *mcp = mcp_of(source);
         if (mcp->phase != MCP_READY)
-                return err_set(err, mcp->phase == MCP_OFF ? CSN_E_SYSTEM : CSN_E_BUSY, 0, "the server %s cannot be used now: %s", mcp->server->name,
-                               mcp->why[0] ? mcp->why : "it is starting");
+                return err_set(err, mcp->phase == MCP_OFF ? CSN_E_SYSTEM : CSN_E_BUSY, 0,
+                        "the server %s cannot be used now: %s", mcp->server->name,
+                        mcp->why[0] ? mcp->why : "it is starting");
         if (server_hides(mcp->server, call->name))
-                return err_set(err, CSN_E_DENIED, 0, "the tool %.128s of the server %s is not allowed", call->name, mcp->server->name);
+                return err_set(err, CSN_E_DENIED, 0, "the tool %.128s of the server %s is not allowed", call->name,
+                        mcp->server->name);
         json_t *params = json_pack("{s:s, s:O}", "name", call->name, "arguments", call->arguments);
         return mcp_client_ask(mcp, "tools/call", params, call, err);
 }
@@ -207,13 +221,19 @@ static void mcp_close(struct tool_source *source)
         free(mcp);
 }
 
-static const struct tool_source_kind mcp_kind = { .list = mcp_list, .call = mcp_call, .cancel = mcp_cancel, .close = mcp_close };
+static const struct tool_source_kind mcp_kind = {
+        .list = mcp_list, .call = mcp_call, .cancel = mcp_cancel, .close = mcp_close
+};
 
 struct tool_source *mcp_new(struct sources *sources, const struct server *server, const struct mcp_transport *transport)
 {
         struct mcp *mcp = mem_alloc(sizeof *mcp);
-        *mcp = (struct mcp){ .source = { .kind = &mcp_kind, .server = server->name, .state = TOOLS_STARTING }, .sources = sources, .server = server,
-                             .loop = sources->loop, .transport = transport, .era = server->era };
+        *mcp = (struct mcp){ .source = { .kind = &mcp_kind, .server = server->name, .state = TOOLS_STARTING },
+                .sources = sources,
+                .server = server,
+                .loop = sources->loop,
+                .transport = transport,
+                .era = server->era };
         mcp_client_init(mcp);
         return &mcp->source;
 }

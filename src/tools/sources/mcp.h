@@ -104,7 +104,8 @@ struct mcp {
 };
 
 /* Create the source of an entry.  The source is the caller's until tools_add(). */
-struct tool_source *mcp_new(struct sources *sources, const struct server *server, const struct mcp_transport *transport);
+struct tool_source *mcp_new(struct sources *sources, const struct server *server,
+        const struct mcp_transport *transport);
 
 /* ---- reports of a transport ---- */
 
@@ -136,8 +137,8 @@ void mcp_client_list_changed(struct mcp *mcp);
 
 json_t *mcp_client_info(void);
 /*
- * Send a request; params become the callee's.  call: the call of a tool, or NULL.  Errors: CSN_E_BUSY (too many wait) and
- * those of the transport; the request does not wait then.
+ * Send a request; params become the callee's.  call: the call of a tool, or NULL.  Errors: CSN_E_BUSY (too many wait)
+ * and those of the transport; the request does not wait then.
  */
 int mcp_client_ask(struct mcp *mcp, const char *method, json_t *params, struct tool_call *call, struct csn_error *err);
 /* Send the message of a pending request, once more in a new session.  Errors: those of the transport. */

@@ -1,8 +1,8 @@
 /*
  * MCP over streamable HTTP: each message is a POST, and its answer is JSON or a stream of events (SSE).
  *
- * A stream of the legacy era that ends before the answer has come is taken up again by GET, with the id of its last event and
- * after the time that the server asked for.  There a session has an id, and 404 says that it is gone.
+ * A stream of the legacy era that ends before the answer has come is taken up again by GET, with the id of its last
+ * event and after the time that the server asked for.  There a session has an id, and 404 says that it is gone.
  */
 #include "tools/sources/mcp.h"
 #include "net/sse.h"
@@ -63,7 +63,9 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
 static struct curl_slist *add_encoded(struct curl_slist *list, const char *name, const char *value)
 {
         size_t len = strlen(value);
-        bool plain = len == 0 || (value[0] != ' ' && value[0] != '\t' && value[len - 1] != ' ' && value[len - 1] != '\t' && strncmp(value, "=?base64?", 9) != 0);
+        bool plain = len == 0 ||
+                (value[0] != ' ' && value[0] != '\t' && value[len - 1] != ' ' && value[len - 1] != '\t' &&
+                        strncmp(value, "=?base64?", 9) != 0);
         for (size_t i = 0; i < len; i++)
                 plain = plain && ((value[i] >= ' ' && value[i] < 0x7f) || value[i] == '\t');
         if (len > HEADER_VALUE_MAX)
@@ -87,7 +89,8 @@ static const char *check_mark(json_t *property, json_t *seen)
         char lower[100] = "";
         if (!mark)
                 return NULL;
-        if (!name || !name[0] || strlen(name) >= sizeof lower || strlen(name) != json_string_length(mark) || name[strspn(name, token)])
+        if (!name || !name[0] || strlen(name) >= sizeof lower || strlen(name) != json_string_length(mark) ||
+                name[strspn(name, token)])
                 return "x-mcp-header has to be the name of a header";
         if (!type || (strcmp(type, "string") != 0 && strcmp(type, "integer") != 0 && strcmp(type, "boolean") != 0))
                 return "x-mcp-header is for arguments that are a string, an integer or a boolean";
@@ -148,7 +151,10 @@ static struct curl_slist *add_marked(struct curl_slist *list, json_t *schema, js
                 const char *mark = json_string_value(json_object_get(property, "x-mcp-header"));
                 json_t *value = json_object_get(arguments, name);
                 char header[200], number[32];
-                const char *text = json_is_string(value) ? json_string_value(value) : json_is_true(value) ? "true" : json_is_false(value) ? "false" : NULL;
+                const char *text = json_is_string(value) ? json_string_value(value)
+                        : json_is_true(value)            ? "true"
+                        : json_is_false(value)           ? "false"
+                                                         : NULL;
                 if (json_is_integer(value)) {
                         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
                         text = number;
@@ -176,7 +182,8 @@ static struct curl_slist *headers_of(const struct http *http, json_t *message, b
         const struct server *server = mcp->server;
         const char *method = json_string_value(json_object_get(message, "method"));
         json_t *params = json_object_get(message, "params");
-        struct curl_slist *list = curl_slist_append(NULL, get ? "Accept: text/event-stream" : "Accept: application/json, text/event-stream");
+        struct curl_slist *list = curl_slist_append(NULL,
+                get ? "Accept: text/event-stream" : "Accept: application/json, text/event-stream");
         list = curl_slist_append(list, "Expect:");
         if (!get)
                 list = curl_slist_append(list, "Content-Type: application/json");
@@ -263,7 +270,8 @@ static void on_post_again(struct timer *timer)
 
 static bool may_resume(const struct post *post)
 {
-        return post->streams && post->http->mcp->era == MCP_LEGACY && post->resumes < RESUMES_MAX && (post->listens || (post->waiting && post->sse.id[0]));
+        return post->streams && post->http->mcp->era == MCP_LEGACY && post->resumes < RESUMES_MAX &&
+                (post->listens || (post->waiting && post->sse.id[0]));
 }
 
 static void resume(struct post *post)
@@ -317,7 +325,8 @@ static void learn(struct post *post)
         curl_easy_getinfo(post->fetch.easy, CURLINFO_RESPONSE_CODE, &post->status);
         post->known = true;
         post->streams = post->status == 200 && strncasecmp(header(post, "Content-Type"), "text/event-stream", 17) == 0;
-        if (!session[0] || strlen(session) >= sizeof http->session || !post->waiting || strcmp(post->waiting->method, "initialize") != 0)
+        if (!session[0] || strlen(session) >= sizeof http->session || !post->waiting ||
+                strcmp(post->waiting->method, "initialize") != 0)
                 return;
         for (const char *c = session; *c; c++)
                 if (*c < 0x21 || *c > 0x7e)
@@ -332,7 +341,8 @@ static void conclude(struct post *post)
         struct mcp *mcp = http->mcp;
         struct waiting *waiting = post->waiting;
         char why[260];
-        if (may_resume(post) && (post->code == CURLE_OK || post->code == CURLE_PARTIAL_FILE || post->code == CURLE_RECV_ERROR)) {
+        if (may_resume(post) &&
+                (post->code == CURLE_OK || post->code == CURLE_PARTIAL_FILE || post->code == CURLE_RECV_ERROR)) {
                 resume(post);
         } else if (post->listens || !waiting) {
                 /* Nothing waits for it; a server need not offer the one, and says 202 to the other. */
@@ -345,7 +355,10 @@ static void conclude(struct post *post)
                 end_post(post);
                 mcp_renew(mcp, waiting);
         } else {
-                snprintf(why, sizeof why, post->status / 100 == 2 ? "it ended its answer before it was whole (HTTP %ld)" : "it answers with HTTP status %ld", post->status);
+                snprintf(why, sizeof why,
+                        post->status / 100 == 2 ? "it ended its answer before it was whole (HTTP %ld)"
+                                                : "it answers with HTTP status %ld",
+                        post->status);
                 give_up(post, why);
         }
 }
@@ -359,7 +372,9 @@ static void on_look(struct timer *timer)
                 take_events(post);
         else if (post->ended && post->status != 404 && post->input.len)
                 /* An answer; or, with an error's status, one that may be about the request. */
-                (void)(post->status / 100 == 2 ? message(post, post->input.bytes, post->input.len) : (void)mcp_message(post->http->mcp, post->input.bytes, post->input.len));
+                (void)(post->status / 100 == 2
+                                ? message(post, post->input.bytes, post->input.len)
+                                : (void)mcp_message(post->http->mcp, post->input.bytes, post->input.len));
         if (post->ended && !post->over)
                 conclude(post);
 }
@@ -386,7 +401,10 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
                 learn(post);
         post->ended = true;
         post->code = code;
-        snprintf(post->why, sizeof post->why, "%s", code == CURLE_WRITE_ERROR ? "its answer is too long" : why ? why : "");
+        snprintf(post->why, sizeof post->why, "%s",
+                code == CURLE_WRITE_ERROR ? "its answer is too long"
+                        : why             ? why
+                                          : "");
         on_look(&post->look);
 }
 
@@ -499,4 +517,10 @@ static void http_done(struct mcp *mcp)
         mcp->way = NULL;
 }
 
-const struct mcp_transport mcp_http = { .open = http_open, .send = http_send, .forget = http_forget, .listen = http_listen, .refuses = http_refuses, .shut = http_shut, .done = http_done };
+const struct mcp_transport mcp_http = { .open = http_open,
+        .send = http_send,
+        .forget = http_forget,
+        .listen = http_listen,
+        .refuses = http_refuses,
+        .shut = http_shut,
+        .done = http_done };

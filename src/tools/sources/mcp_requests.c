@@ -66,8 +66,9 @@ int mcp_client_ask(struct mcp *mcp, const char *method, json_t *params, struct t
 {
         if (mcp->waiting_n >= MCP_WAITING_MAX) {
                 json_decref(params);
-                return err_set(err, CSN_E_BUSY, 0, "the server %s has %d calls that it has not answered; try again later", mcp->server->name,
-                               MCP_WAITING_MAX);
+                return err_set(err, CSN_E_BUSY, 0,
+                        "the server %s has %d calls that it has not answered; try again later", mcp->server->name,
+                        MCP_WAITING_MAX);
         }
         struct waiting *waiting = mem_alloc(sizeof *waiting);
         *waiting = (struct waiting){ .next = mcp->waiting, .id = ++mcp->last_id, .method = method, .call = call };

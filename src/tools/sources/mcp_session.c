@@ -45,7 +45,8 @@ static void go_down(struct mcp *mcp, const char *why, const char *last)
         loop_untimer(mcp->loop, &mcp->slow);
         mcp->transport->shut(mcp);
         loop_timer(mcp->loop, &mcp->again, min_u64(wait_us, MCP_AGAIN_US_MAX));
-        log_text(LOG_WARN, "MCP server %s: %s; it is tried again in %" PRIu64 " s", mcp->server->name, text, min_u64(wait_us, MCP_AGAIN_US_MAX) / 1000000);
+        log_text(LOG_WARN, "MCP server %s: %s; it is tried again in %" PRIu64 " s", mcp->server->name, text,
+                min_u64(wait_us, MCP_AGAIN_US_MAX) / 1000000);
         set_state(mcp, TOOLS_DOWN, text);
         mcp_client_end_waiting(mcp, mcp->why);
 }
@@ -84,7 +85,8 @@ static void plan_list(struct mcp *mcp)
 static char *cut(const char *text, size_t max)
 {
         size_t len = 0;
-        for (size_t step, all = strlen(text); len < all && (step = utf8_step(text + len, all - len)) > 0 && len + step <= max;)
+        for (size_t step, all = strlen(text);
+                len < all && (step = utf8_step(text + len, all - len)) > 0 && len + step <= max;)
                 len += step;
         return mem_copy(text, len);
 }
@@ -114,8 +116,11 @@ static bool read_tool(const struct mcp *mcp, json_t *json, struct tool *ret)
         json_t *schema = object_in(json, "inputSchema"), *output = object_in(json, "outputSchema");
         if (!name || !tools_is_name(name) || server_hides(server, name))
                 return false;
-        if ((schema && json_dumpb(schema, NULL, 0, JSON_COMPACT) > TOOL_SCHEMA_MAX) || (output && json_dumpb(output, NULL, 0, JSON_COMPACT) > TOOL_SCHEMA_MAX)) {
-                log_text(LOG_WARN, "MCP server %s: the tool %s is left out, because its schema has more than %llu bytes", server->name, name, TOOL_SCHEMA_MAX);
+        if ((schema && json_dumpb(schema, NULL, 0, JSON_COMPACT) > TOOL_SCHEMA_MAX) ||
+                (output && json_dumpb(output, NULL, 0, JSON_COMPACT) > TOOL_SCHEMA_MAX)) {
+                log_text(LOG_WARN,
+                        "MCP server %s: the tool %s is left out, because its schema has more than %llu bytes",
+                        server->name, name, TOOL_SCHEMA_MAX);
                 return false;
         }
         const char *refusal = schema && mcp->transport->refuses ? mcp->transport->refuses(mcp, schema) : NULL;
@@ -123,9 +128,14 @@ static bool read_tool(const struct mcp *mcp, json_t *json, struct tool *ret)
                 log_text(LOG_WARN, "MCP server %s: the tool %s is left out: %s", server->name, name, refusal);
                 return false;
         }
-        *ret = (struct tool){ .name = name, .title = text_in(json, "title"), .description = text_in(json, "description"), .input_schema = schema,
-                              .output_schema = output, .annotations = object_in(json, "annotations"), .ask = texts_match(&server->ask, name),
-                              .timeout_ms = server->timeout_ms };
+        *ret = (struct tool){ .name = name,
+                .title = text_in(json, "title"),
+                .description = text_in(json, "description"),
+                .input_schema = schema,
+                .output_schema = output,
+                .annotations = object_in(json, "annotations"),
+                .ask = texts_match(&server->ask, name),
+                .timeout_ms = server->timeout_ms };
         return true;
 }
 
@@ -167,7 +177,8 @@ static void send_again(struct mcp *mcp)
                 if (!waiting->again || !waiting->call)
                         continue;
                 waiting->again = false;
-                json_t *params = json_pack("{s:s, s:O}", "name", waiting->call->name, "arguments", waiting->call->arguments);
+                json_t *params =
+                        json_pack("{s:s, s:O}", "name", waiting->call->name, "arguments", waiting->call->arguments);
                 if (mcp_client_send(mcp, waiting, params, &err) < 0) {
                         mcp_unanswered(mcp, waiting, err.text);
                         return;
@@ -192,14 +203,17 @@ static void be_ready(struct mcp *mcp)
                 return;
         if (mcp->era == MCP_LEGACY && mcp->transport->listen)
                 mcp->transport->listen(mcp);
-        else if (mcp->era == MCP_MODERN && mcp_client_ask(mcp, "subscriptions/listen", json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1), NULL, &err) < 0)
+        else if (mcp->era == MCP_MODERN &&
+                mcp_client_ask(mcp, "subscriptions/listen",
+                        json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1), NULL, &err) < 0)
                 log_text(LOG_DEBUG, "MCP server %s: %s", mcp->server->name, err.text);
 }
 
 static void ask_page(struct mcp *mcp, const char *cursor)
 {
         struct csn_error err;
-        if (mcp_client_ask(mcp, "tools/list", cursor ? json_pack("{s:s}", "cursor", cursor) : json_object(), NULL, &err) < 0)
+        if (mcp_client_ask(mcp, "tools/list", cursor ? json_pack("{s:s}", "cursor", cursor) : json_object(), NULL,
+                    &err) < 0)
                 fail(mcp, err.text);
 }
 
@@ -234,9 +248,11 @@ static void on_page(struct mcp *mcp, json_t *result, size_t len)
                 if (json_array_size(mcp->pages) < TOOLS_MAX)
                         json_array_append(mcp->pages, tool);
         }
-        if (cursor && (json_array_size(mcp->pages) >= TOOLS_MAX || json_object_size(mcp->cursors) >= MCP_PAGES_MAX || mcp->list_bytes >= MCP_LIST_MAX ||
-                       json_object_get(mcp->cursors, cursor))) {
-                log_text(LOG_WARN, "MCP server %s: its list of tools does not end; what came until now is used", mcp->server->name);
+        if (cursor &&
+                (json_array_size(mcp->pages) >= TOOLS_MAX || json_object_size(mcp->cursors) >= MCP_PAGES_MAX ||
+                        mcp->list_bytes >= MCP_LIST_MAX || json_object_get(mcp->cursors, cursor))) {
+                log_text(LOG_WARN, "MCP server %s: its list of tools does not end; what came until now is used",
+                        mcp->server->name);
                 cursor = NULL;
         }
         if (cursor) {
@@ -269,7 +285,8 @@ static void greet(struct mcp *mcp)
         struct csn_error err;
         mcp->era = MCP_LEGACY;
         set_late(mcp, MCP_GREETING, MCP_START_US);
-        json_t *params = json_pack("{s:s, s:{}, s:o}", "protocolVersion", MCP_LEGACY_VERSION, "capabilities", "clientInfo", mcp_client_info());
+        json_t *params = json_pack("{s:s, s:{}, s:o}", "protocolVersion", MCP_LEGACY_VERSION, "capabilities",
+                "clientInfo", mcp_client_info());
         if (mcp_client_ask(mcp, "initialize", params, NULL, &err) < 0)
                 fail(mcp, err.text);
 }
@@ -393,7 +410,8 @@ void mcp_unanswered(struct mcp *mcp, struct waiting *waiting, const char *why)
 /* Probe once more if the error names MCP_VERSION as supported.  False: the server may be of the legacy era. */
 static bool probe_again(struct mcp *mcp, const struct rpc *rpc)
 {
-        if (rpc->code != UNSUPPORTED_VERSION || mcp->asked_twice || !has_version(json_object_get(rpc->data, "supported")))
+        if (rpc->code != UNSUPPORTED_VERSION || mcp->asked_twice ||
+                !has_version(json_object_get(rpc->data, "supported")))
                 return false;
         mcp->asked_twice = true;
         probe(mcp);

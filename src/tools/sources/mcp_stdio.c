@@ -1,8 +1,8 @@
 /*
  * MCP over the standard streams of a program that the launcher starts: a message a line.
  *
- * A line that does not end is not waited for, what the program prints besides is logged with a bound, and a program that
- * does not read is not written to for ever.
+ * A line that does not end is not waited for, what the program prints besides is logged with a bound, and a program
+ * that does not read is not written to for ever.
  */
 #include "tools/sources/mcp.h"
 
@@ -77,7 +77,8 @@ static void flush(struct mcp *mcp)
                 stdio->sent = out->len = 0;
         if (!out->len)
                 loop_unwatch(mcp->loop, &stdio->input);
-        else if (!stdio->input.active && loop_watch(mcp->loop, &stdio->input, stdio->launched.input, EPOLLOUT, &err) < 0)
+        else if (!stdio->input.active &&
+                loop_watch(mcp->loop, &stdio->input, stdio->launched.input, EPOLLOUT, &err) < 0)
                 lose(mcp);
 }
 
@@ -115,11 +116,13 @@ static int stdio_send(struct mcp *mcp, json_t *message, struct waiting *waiting,
 /* ---- from it ---- */
 
 /* Whole lines of what there is; what is left of the last one stays.  False: there was one without an end. */
-static bool take_lines(struct mcp *mcp, struct buf *line, const char *bytes, size_t len, void (*take)(struct mcp *mcp, const char *text, size_t len))
+static bool take_lines(struct mcp *mcp, struct buf *line, const char *bytes, size_t len,
+        void (*take)(struct mcp *mcp, const char *text, size_t len))
 {
         const struct stdio *stdio = mcp->way;
         const char *end = bytes + len;
-        for (const char *newline; !stdio->over && (newline = memchr(bytes, '\n', (size_t)(end - bytes))); bytes = newline + 1) {
+        for (const char *newline; !stdio->over && (newline = memchr(bytes, '\n', (size_t)(end - bytes)));
+                bytes = newline + 1) {
                 if (!line->len) {
                         take(mcp, bytes, (size_t)(newline - bytes));
                 } else if (buf_add(line, bytes, (size_t)(newline - bytes))) {
@@ -280,4 +283,6 @@ static bool stdio_forget(struct mcp *mcp, struct waiting *waiting)
         return false;
 }
 
-const struct mcp_transport mcp_stdio = { .open = stdio_open, .send = stdio_send, .forget = stdio_forget, .shut = stdio_shut, .done = stdio_done };
+const struct mcp_transport mcp_stdio = {
+        .open = stdio_open, .send = stdio_send, .forget = stdio_forget, .shut = stdio_shut, .done = stdio_done
+};

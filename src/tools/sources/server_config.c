@@ -9,15 +9,17 @@
 
 /* ---- MCP servers ---- */
 
-static const char *const server_keys[] = { "type", "transport", "command", "args", "env", "cwd", "url", "headers", "tools", "ask", "timeout", "disabled",
-                                           "protocol", "user", "read", "write", "network", "memory", "description", NULL };
+static const char *const server_keys[] = { "type", "transport", "command", "args", "env", "cwd", "url", "headers",
+        "tools", "ask", "timeout", "disabled", "protocol", "user", "read", "write", "network", "memory", "description",
+        NULL };
 
 static int read_stdio(struct config_reader *r, json_t *json, struct server *server)
 {
         struct launch_program program = { .flags = LAUNCH_NETWORK };
         struct texts args = { 0 }, argv = { 0 };
         const char *command = "";
-        if (config_text(r, json, "command", &command) < 0 || config_texts(r, json, "args", &args) < 0 || config_program(r, json, &program) < 0)
+        if (config_text(r, json, "command", &command) < 0 || config_texts(r, json, "args", &args) < 0 ||
+                config_program(r, json, &program) < 0)
                 return -CSN_E_CONFIG;
         if (!command[0])
                 return config_wrong(r, "command", "it is missing");
@@ -31,7 +33,8 @@ static int read_stdio(struct config_reader *r, json_t *json, struct server *serv
 static int read_http(struct config_reader *r, json_t *json, struct server *server)
 {
         struct csn_error why;
-        if (config_text(r, json, "url", &server->url) < 0 || config_pairs(r, json, "headers", ": ", &server->headers) < 0)
+        if (config_text(r, json, "url", &server->url) < 0 ||
+                config_pairs(r, json, "headers", ": ", &server->headers) < 0)
                 return -CSN_E_CONFIG;
         if (!server->url)
                 return config_wrong(r, "url", "it is missing");
@@ -44,8 +47,9 @@ static int read_filter(struct config_reader *r, json_t *json, struct server *ser
         static const char *const keys[] = { "allow", "deny", NULL };
         json_t *tools = json_object_get(json, "tools"), *ask = json_object_get(json, "ask");
         bool all = false;
-        if (json_is_object(tools) && (config_check_keys(r, tools, keys) < 0 || config_texts(r, tools, "allow", &server->allow) < 0 ||
-                                      config_texts(r, tools, "deny", &server->deny) < 0))
+        if (json_is_object(tools) &&
+                (config_check_keys(r, tools, keys) < 0 || config_texts(r, tools, "allow", &server->allow) < 0 ||
+                        config_texts(r, tools, "deny", &server->deny) < 0))
                 return -CSN_E_CONFIG;
         if (!json_is_object(tools) && config_texts(r, json, "tools", &server->allow) < 0)
                 return -CSN_E_CONFIG;
@@ -68,15 +72,17 @@ static int read_protocol(struct config_reader *r, json_t *json, struct server *s
         else if (strcmp(protocol, "2025-11-25") == 0)
                 server->era = MCP_LEGACY;
         else if (strcmp(protocol, "auto") != 0)
-                return config_wrong(r, "protocol", "it is \"%.40s\"; it has to be auto, 2026-07-28 or 2025-11-25", protocol);
+                return config_wrong(r, "protocol", "it is \"%.40s\"; it has to be auto, 2026-07-28 or 2025-11-25",
+                        protocol);
         return 0;
 }
 
 static int read_server(struct config_reader *r, json_t *json, struct server *server)
 {
         const char *type = NULL;
-        if (config_text(r, json, "transport", &type) < 0 || config_text(r, json, "type", &type) < 0 || config_check_keys(r, json, server_keys) < 0 ||
-            read_filter(r, json, server) < 0 || config_ms(r, json, "timeout", &server->timeout_ms) < 0 || read_protocol(r, json, server) < 0)
+        if (config_text(r, json, "transport", &type) < 0 || config_text(r, json, "type", &type) < 0 ||
+                config_check_keys(r, json, server_keys) < 0 || read_filter(r, json, server) < 0 ||
+                config_ms(r, json, "timeout", &server->timeout_ms) < 0 || read_protocol(r, json, server) < 0)
                 return -CSN_E_CONFIG;
         if (!type)
                 type = json_object_get(json, "url") ? "http" : "stdio";
@@ -84,13 +90,15 @@ static int read_server(struct config_reader *r, json_t *json, struct server *ser
         if (server->kind == SERVER_STDIO)
                 return read_stdio(r, json, server);
         if (strcmp(type, "http") != 0 && strcmp(type, "streamable-http") != 0 && strcmp(type, "streamableHttp") != 0)
-                return config_wrong(r, "type", "it is \"%.40s\"; stdio and http are known (the sse of 2024-11-05 is not)", type);
+                return config_wrong(r, "type",
+                        "it is \"%.40s\"; stdio and http are known (the sse of 2024-11-05 is not)", type);
         return read_http(r, json, server);
 }
 
 /* ---- all of them ---- */
 
-static int read_entries(struct config_reader *r, json_t *entries, const char *section, int (*read)(struct config_reader *, json_t *, struct server *))
+static int read_entries(struct config_reader *r, json_t *entries, const char *section,
+        int (*read)(struct config_reader *, json_t *, struct server *))
 {
         const char *name;
         json_t *json;
@@ -100,10 +108,13 @@ static int read_entries(struct config_reader *r, json_t *entries, const char *se
                 if (!json_is_object(json))
                         return config_wrong(r, NULL, "it has to be keys with values");
                 if (!tools_is_server(name))
-                        return config_wrong(r, NULL, "that is no name for a server of tools: letters, digits, _ and -, at most %d, and a letter or digit first", TOOL_NAME_MAX);
+                        return config_wrong(r, NULL,
+                                "that is no name for a server of tools: letters, digits, _ and -, at most %d, and a letter or digit first",
+                                TOOL_NAME_MAX);
                 for (const struct server *other = r->registry->servers; other; other = other->next)
                         if (strcmp(other->name, name) == 0)
-                                return config_wrong(r, NULL, "the name is there twice; %s has it as well", other->where);
+                                return config_wrong(r, NULL, "the name is there twice; %s has it as well",
+                                        other->where);
                 if (read != config_defined_tools && (config_bool(r, json, "disabled", &disabled) < 0 || disabled)) {
                         if (!disabled)
                                 return -CSN_E_CONFIG;
@@ -136,15 +147,18 @@ static int read_file(struct config_reader *r, const char *path)
         json_t *servers = json_object_get(json, "mcpServers");
         if (!servers)
                 servers = json_object_get(json, "servers");
-        int rc = json_is_object(servers) ? read_entries(r, servers, "mcpServers", read_server)
-                                         : err_set(r->err, CSN_E_CONFIG, 0, "engine.mcp_file: %.300s has no object mcpServers", path);
+        int rc = json_is_object(servers)
+                ? read_entries(r, servers, "mcpServers", read_server)
+                : err_set(r->err, CSN_E_CONFIG, 0, "engine.mcp_file: %.300s has no object mcpServers", path);
         json_decref(json);
         return rc;
 }
 
 int registry_read(const struct settings *settings, struct registry *ret, struct csn_error *err)
 {
-        struct config_reader r = { .settings = settings, .registry = ret, .arena = &ret->arena, .err = err, .strict = true };
+        struct config_reader r = {
+                .settings = settings, .registry = ret, .arena = &ret->arena, .err = err, .strict = true
+        };
         static const char *const sections[] = { "mcpServers", "tools" };
         for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
                 json_t *section = json_object_get(settings->tools, sections[i]);

@@ -21,23 +21,27 @@ char cli_field_letter(const struct cli_field *option)
 /* A field has the unit of its name; the value of an option may have another unit (model_set_text). */
 const char *cli_field_text(const struct field *field)
 {
-        return field->unit && strcmp(field->unit, "milli") == 0 ? "Share of the machine in cores: 0.5, or 500m." : field->help;
+        return field->unit && strcmp(field->unit, "milli") == 0 ? "Share of the machine in cores: 0.5, or 500m."
+                                                                : field->help;
 }
 
-static int add_pair(struct pair **pairs, size_t *n, const char *text, const char *option, struct arena *arena, struct csn_error *err)
+static int add_pair(struct pair **pairs, size_t *n, const char *text, const char *option, struct arena *arena,
+        struct csn_error *err)
 {
         const char *equals = strchr(text, '=');
         if (!equals || equals == text)
                 return err_field(err, option, "--%s %.60s: give NAME=VALUE", option, text);
         for (size_t i = 0; i < *n; i++)
-                if (strlen((*pairs)[i].name) == (size_t)(equals - text) && strncmp((*pairs)[i].name, text, (size_t)(equals - text)) == 0) {
+                if (strlen((*pairs)[i].name) == (size_t)(equals - text) &&
+                        strncmp((*pairs)[i].name, text, (size_t)(equals - text)) == 0) {
                         (*pairs)[i].value = arena_text(arena, "%s", equals + 1);
                         return 0;
                 }
         struct pair *more = arena_alloc(arena, (*n + 1) * sizeof *more);
         if (*n)
                 memcpy(more, *pairs, *n * sizeof *more);
-        more[(*n)++] = (struct pair){ arena_copy(arena, text, (size_t)(equals - text)), arena_text(arena, "%s", equals + 1) };
+        more[(*n)++] =
+                (struct pair){ arena_copy(arena, text, (size_t)(equals - text)), arena_text(arena, "%s", equals + 1) };
         *pairs = more;
         return 0;
 }
@@ -51,7 +55,8 @@ void cli_add_text(char ***texts, size_t *n, char *text, struct arena *arena)
         *texts = more;
 }
 
-static int set_text(const struct cli_field *option, void *into, const char *text, const char *where, struct arena *arena, struct csn_error *err)
+static int set_text(const struct cli_field *option, void *into, const char *text, const char *where,
+        struct arena *arena, struct csn_error *err)
 {
         int rc = model_set_text(option->object, option->field, into, text, where, arena, err);
         if (rc < 0)
@@ -59,7 +64,8 @@ static int set_text(const struct cli_field *option, void *into, const char *text
         return rc;
 }
 
-int cli_set_field(const struct cli_field *option, void *into, const char *text, struct arena *arena, struct csn_error *err)
+int cli_set_field(const struct cli_field *option, void *into, const char *text, struct arena *arena,
+        struct csn_error *err)
 {
         const struct field *field = option->field;
         void *at = (char *)into + field->at;
@@ -79,6 +85,7 @@ int cli_set_field(const struct cli_field *option, void *into, const char *text, 
                 cli_add_text(at, count, arena_text(arena, "%s", text), arena);
         else if (field->kind != KIND_PAIRS)
                 return set_text(option, into, text, where, arena, err);
-        *(uint64_t *)into |= (uint64_t)1 << (field - option->object->fields);   /* `present`, the first member of every object */
+        *(uint64_t *)into |=
+                (uint64_t)1 << (field - option->object->fields); /* `present`, the first member of every object */
         return 0;
 }

@@ -22,7 +22,8 @@ static const struct option *option_of(const struct option *longs, int value)
 }
 
 /* --t, where there are --timeout and --tmp. */
-static int is_ambiguous(const char *who, const char *name, size_t len, const struct option *longs, struct csn_error *err)
+static int is_ambiguous(const char *who, const char *name, size_t len, const struct option *longs,
+        struct csn_error *err)
 {
         char found[200] = "";
         size_t n = 0, at = 0;
@@ -30,7 +31,9 @@ static int is_ambiguous(const char *who, const char *name, size_t len, const str
                 if (strncmp(longs->name, name, len) == 0 && at < sizeof found) {
                         at += (size_t)snprintf(found + at, sizeof found - at, "%s--%s", n++ ? ", " : "", longs->name);
                 }
-        return n < 2 ? 0 : err_field(err, "", "%s: --%.*s is the beginning of %s; write one of them", who, (int)len, name, found);
+        return n < 2 ? 0
+                     : err_field(err, "", "%s: --%.*s is the beginning of %s; write one of them", who, (int)len, name,
+                               found);
 }
 
 int cli_bad_option(const char *who, int opt, char *const *argv, const struct option *longs, struct csn_error *err)
@@ -56,7 +59,8 @@ int cli_bad_option(const char *who, int opt, char *const *argv, const struct opt
                 return -err->code;
         for (; longs->name; longs++)
                 cli_guess(&guess, longs->name);
-        return err_field(err, "", "%s: there is no option --%s%s; see %s", who, name, cli_guess_text(&guess, "--", text, sizeof text), help);
+        return err_field(err, "", "%s: there is no option --%s%s; see %s", who, name,
+                cli_guess_text(&guess, "--", text, sizeof text), help);
 }
 
 int cli_unknown_argument(const char *name, const struct cli_option *options, const char *typed)
@@ -91,13 +95,15 @@ int cli_check_word(const struct cli_option *option, const char *value, struct cs
         return -err->code;
 }
 
-int cli_parse_number(const char *name, const char *value, uint64_t min, uint64_t max, uint64_t *ret, struct csn_error *err)
+int cli_parse_number(const char *name, const char *value, uint64_t min, uint64_t max, uint64_t *ret,
+        struct csn_error *err)
 {
         char *end;
         errno = 0;
         unsigned long long number = strtoull(value, &end, 10);
         if (value[0] < '0' || value[0] > '9' || *end || errno || number < min || number > max)
-                return err_field(err, name, "--%s is \"%.60s\"; it has to be a number from %" PRIu64 " to %" PRIu64, name, value, min, max);
+                return err_field(err, name, "--%s is \"%.60s\"; it has to be a number from %" PRIu64 " to %" PRIu64,
+                        name, value, min, max);
         *ret = number;
         return 0;
 }
@@ -105,14 +111,17 @@ int cli_parse_number(const char *name, const char *value, uint64_t min, uint64_t
 /* ---- argv ---- */
 
 int cli_parse(const struct cli_option *options, int argc, char **argv,
-              int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner, struct csn_error *err)
+        int (*take)(void *owner, const char *name, const char *value, struct csn_error *err), void *owner,
+        struct csn_error *err)
 {
         struct option longs[OPTIONS_MAX + 1] = { { 0 } };
         char shorts[2 * OPTIONS_MAX + 1] = ":";   /* getopt(3): a missing value is told from an unknown option */
         for (int i = 0; i < OPTIONS_MAX && options[i].name; i++) {
-                longs[i] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument, NULL, 256 + i };
+                longs[i] = (struct option){ options[i].name, options[i].argument ? required_argument : no_argument,
+                        NULL, 256 + i };
                 if (options[i].letter)
-                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", options[i].letter, options[i].argument ? ":" : "");
+                        snprintf(shorts + strlen(shorts), sizeof shorts - strlen(shorts), "%c%s", options[i].letter,
+                                options[i].argument ? ":" : "");
         }
         char who[40];
         snprintf(who, sizeof who, "%s", argv[0]);

@@ -1,4 +1,6 @@
-/* The subcommands of sandbox, context and tools, with their options: for the help of caisson, and for caisson-remote. */
+/*
+ * The subcommands of sandbox, context and tools, with their options: for the help of caisson, and for caisson-remote.
+ */
 #include "front/cli/toolkit/toolkit.h"
 
 static const struct cli_option json[] = {
@@ -40,29 +42,38 @@ static const struct cli_option call_options[] = {
         { NULL, 0, NULL, NULL, NULL },
 };
 
-static const struct object *const of_sandbox[] = { &object_sandbox_request, &object_limits, &object_tools_request, NULL };
+static const struct object *const of_sandbox[] = { &object_sandbox_request, &object_limits, &object_tools_request,
+        NULL };
 static const struct object *const of_process[] = { &object_process_request, NULL };
 static const struct object *const of_context[] = { &object_context_request, NULL };
 
 const struct cli_part cli_parts[] = {
         { "sandbox", "create", "[OPTIONS]", "Make one, and print its id.", json, of_sandbox, false },
         { "sandbox", "list", "[--json]", "List them.", json, NULL, false },
-        { "sandbox", "exec", "[OPTIONS] ID COMMAND ...", "Run a program in one; its exit status is ours.", exec_options, of_process, true },
-        { "sandbox", "shell", "[OPTIONS] ID [COMMAND ...]", "Run Bash, or another program, at this terminal.", NULL, of_process, true },
-        { "sandbox", "cp", "FROM TO", "Copy a file or a folder; ID:PATH is in a sandbox, - is standard input or output.", NULL, NULL, false },
+        { "sandbox", "exec", "[OPTIONS] ID COMMAND ...", "Run a program in one; its exit status is ours.", exec_options,
+                of_process, true },
+        { "sandbox", "shell", "[OPTIONS] ID [COMMAND ...]", "Run Bash, or another program, at this terminal.", NULL,
+                of_process, true },
+        { "sandbox", "cp", "FROM TO",
+                "Copy a file or a folder; ID:PATH is in a sandbox, - is standard input or output.", NULL, NULL, false },
         { "sandbox", "logs", "[-f] ID [NUMBER]", "Show what its programs printed.", logs_options, NULL, false },
         { "sandbox", "pause", "ID ...", "Everything in it stands still.", NULL, NULL, false },
         { "sandbox", "resume", "ID ...", "It goes on.", NULL, NULL, false },
         { "sandbox", "kill", "ID ...", "End it, with everything in it.", NULL, NULL, false },
-        { "context", "create", "[OPTIONS] ID", "Start an interpreter in a sandbox, and print its id.", json, of_context, false },
+        { "context", "create", "[OPTIONS] ID", "Start an interpreter in a sandbox, and print its id.", json, of_context,
+                false },
         { "context", "list", "[--json] [ID]", "List the contexts of a sandbox, or of all.", json, NULL, false },
-        { "context", "run", "[OPTIONS] ID [FILE | -c CODE | -]", "Execute there; variables last.", run_options, NULL, false },
+        { "context", "run", "[OPTIONS] ID [FILE | -c CODE | -]", "Execute there; variables last.", run_options, NULL,
+                false },
         { "context", "interrupt", "ID ...", "Interrupt what it executes; it lives on.", NULL, NULL, false },
         { "context", "restart", "ID ...", "A new interpreter in its place.", NULL, NULL, false },
         { "context", "close", "ID ...", "End it.", NULL, NULL, false },
-        { "tools", "list", "[--json] [SERVER]", "List what the servers of tools in the configuration offer.", json_of_tools, NULL, false },
-        { "tools", "call", "[OPTIONS] SERVER.TOOL ['{...}']", "Call one, with arguments as JSON.", call_options, NULL, false },
-        { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL, false },
+        { "tools", "list", "[--json] [SERVER]", "List what the servers of tools in the configuration offer.",
+                json_of_tools, NULL, false },
+        { "tools", "call", "[OPTIONS] SERVER.TOOL ['{...}']", "Call one, with arguments as JSON.", call_options, NULL,
+                false },
+        { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL,
+                false },
         { NULL, NULL, NULL, NULL, NULL, NULL, false },
 };
 
@@ -75,6 +86,8 @@ bool cli_has_parts(const char *command)
 }
 
 const struct cli_option cli_mcp_options[] = {
-        { "daemon", 0, "WORD", "auto: where none listens one is started; never: one is; always: it has to be there. [auto]", &choices_transports },
+        { "daemon", 0, "WORD",
+                "auto: where none listens one is started; never: one is; always: it has to be there. [auto]",
+                &choices_transports },
         { NULL, 0, NULL, NULL, NULL },
 };

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 
-int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret, struct csn_error *err)
+int cli_read_whole(const char *path, size_t max, const char *field, struct arena *arena, struct bytes *ret,
+        struct csn_error *err)
 {
-        auto_fd file = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+        auto_fd file =
+                strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
         struct buf buf;
         char bytes[16 * KIB];
         if (file < 0)

@@ -23,7 +23,8 @@ bool show_output(struct cli_show *show, int stream, const void *bytes, size_t le
         show->closed[stream] = io_write_all(stream, bytes, len) < 0;
         /* EPIPE: the reader is gone, which is no error.  A full disk is one. */
         if (show->closed[stream] && errno != EPIPE) {
-                fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error", strerrordesc_np(errno));
+                fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error",
+                        strerrordesc_np(errno));
                 show_lost(show);
         }
         return !show->closed[stream];
@@ -45,7 +46,8 @@ static void print_line(const char *colour, bool colours, const char *head, const
 {
         char *visible = mem_alloc(4 * strlen(text) + 1);
         visible[cli_visible(text, strlen(text), visible)] = 0;
-        fprintf(stderr, "%s%s%s%s%s\n", colours ? colour : "", head, colours ? "\033[0m" : "", head[0] ? ": " : "", visible);
+        fprintf(stderr, "%s%s%s%s%s\n", colours ? colour : "", head, colours ? "\033[0m" : "", head[0] ? ": " : "",
+                visible);
         free(visible);
 }
 
@@ -65,7 +67,8 @@ static void print_finding(const struct finding *finding, bool colours)
         char place[60];
         snprintf(place, sizeof place, "%" PRIu64 ":%" PRIu64, finding->line, finding->column);
         bool more = HAS(finding, finding, advice);
-        print_line("\033[33m", colours, place, arena_text(&arena, "%s%s%s", finding->message, more ? ". " : "", more ? finding->advice : ""));
+        print_line("\033[33m", colours, place,
+                arena_text(&arena, "%s%s%s", finding->message, more ? ". " : "", more ? finding->advice : ""));
         arena_done(&arena);
 }
 
@@ -91,7 +94,10 @@ static void print_losses(struct cli_show *show, const struct run_result *result)
                 }
 }
 
-/* What the record lacks is no news for a reader of the output: the stream was printed whole, and a text form marks its gaps. */
+/*
+ * What the record lacks is no news for a reader of the output: the stream was printed whole, and a text form marks its
+ * gaps.
+ */
 static bool is_about_the_record(const struct warning *warning)
 {
         return strcmp(warning->code, RUN_OUTPUT_TRUNCATED) == 0 || strcmp(warning->code, RUN_VALUE_TRUNCATED) == 0;
@@ -125,8 +131,14 @@ static void print_files(const struct run_result *result, bool colours)
                 const struct output_file *file = &result->files[i];
                 char size[40], text[1400];
                 size_print(file->size_bytes, size, sizeof size);
-                snprintf(text, sizeof text, "%s %s (%s, %s)%s%s", file->changed ? "changed" : "new", file->name, size, file->mime,
-                         file->path ? " -> " : file->error ? ": " : "", file->path ? file->path : file->error ? file->error : "");
+                snprintf(text, sizeof text, "%s %s (%s, %s)%s%s", file->changed ? "changed" : "new", file->name, size,
+                        file->mime,
+                        file->path            ? " -> "
+                                : file->error ? ": "
+                                              : "",
+                        file->path            ? file->path
+                                : file->error ? file->error
+                                              : "");
                 print_line("\033[2m", colours, "file", text);
         }
 }
@@ -140,10 +152,11 @@ static void print_summary(const struct cli_show *show, const struct run_result *
         if (is_watched)
                 print_files(result, colours);
         if (is_watched && show->verbose)
-                fprintf(stderr, "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
+                fprintf(stderr,
+                        "%s%s: %.1f ms wall, %.1f ms CPU, %.1f MiB, prepared in %.1f ms, collected in %.1f ms%s\n",
                         colours ? "\033[2m" : "", result->id, result->usage.wall_ms, result->usage.cpu_ms,
-                        (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms, result->timings.collect_ms,
-                        colours ? "\033[0m" : "");
+                        (double)result->usage.memory_peak_bytes / (double)MIB, result->timings.prepare_ms,
+                        result->timings.collect_ms, colours ? "\033[0m" : "");
 }
 
 static void print_record(struct cli_show *show, json_t *record)

@@ -7,7 +7,9 @@
 #define CHOICES(of) const struct choices choices_##of = { #of, of##_words, ARRAY_LEN(of##_words) }
 
 static const struct choice transports_words[] = {
-        { "auto", 0, "by way of the daemon where one can" }, { "never", 0, "without it" }, { "always", 0, "by way of it, or not at all" },
+        { "auto", 0, "by way of the daemon where one can" },
+        { "never", 0, "without it" },
+        { "always", 0, "by way of it, or not at all" },
 };
 static const struct choice forms_words[] = {
         { "plain", 0, "" }, { "brief", 0, "" }, { "linx", 0, "" }, { "codemie", 0, "" },
@@ -52,7 +54,9 @@ static size_t distance(const char *one, const char *other)
 void cli_guess(struct cli_guess *guess, const char *word)
 {
         size_t far = distance(guess->typed, word), len = strlen(guess->typed);
-        /* A third of the typed letters may be wrong.  A word that begins with the typed one, or the reverse, is nearer. */
+        /*
+         * A third of the typed letters may be wrong.  A word that begins with the typed one, or the reverse, is nearer.
+         */
         if (len >= 3 && (strncmp(word, guess->typed, len) == 0 || strncmp(word, guess->typed, strlen(word)) == 0))
                 far = least(far, 1);
         if (far <= len / 3 + (len < 3) && (!guess->best || far < guess->far)) {
@@ -82,5 +86,9 @@ void cli_print_words(const struct choices *choices, const char *between, const c
         size_t len = 0;
         text[0] = 0;
         for (size_t i = 0; i < choices->n && len < size; i++)
-                len += (size_t)snprintf(text + len, size - len, "%s%s", i == 0 ? "" : i + 1 == choices->n ? last : between, choices->values[i].text);
+                len += (size_t)snprintf(text + len, size - len, "%s%s",
+                        i == 0                        ? ""
+                                : i + 1 == choices->n ? last
+                                                      : between,
+                        choices->values[i].text);
 }

@@ -112,7 +112,9 @@ int cli_parse_number(const char *name, const char *value, uint64_t min, uint64_t
  * always.
  */
 int cli_bad_option(const char *who, int opt, char *const *argv, const struct option *longs, struct csn_error *err);
-/* Print that the command `name` does not take an argument.  options: the command's, or NULL.  Returns the exit status. */
+/*
+ * Print that the command `name` does not take an argument.  options: the command's, or NULL.  Returns the exit status.
+ */
 int cli_unknown_argument(const char *name, const struct cli_option *options, const char *typed);
 
 /* ---- fields of fields.def as options (fields.c) ---- */

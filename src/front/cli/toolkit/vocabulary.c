@@ -1,16 +1,20 @@
 /*
  * The command line's words in a text of the engine.
  *
- * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), which is what a caller of
- * the other interfaces writes.  A caller of the command line writes options: the option is added behind the field, from fields.def.
+ * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), which is what a
+ * caller of the other interfaces writes.  A caller of the command line writes options: the option is added behind the
+ * field, from fields.def.
  */
 #include "front/cli/toolkit/toolkit.h"
 
 #include <ctype.h>
 
 /* Fields that the command line takes in another way than by an option of the same field. */
-static const struct { const char *field, *option; } others[] = {
-        { "/code", "-c CODE, a file, or - for standard input" }, { "/stdin", "--stdin" }, { "/args", "arguments behind --" },
+static const struct { const char *field, *option;
+} others[] = {
+        { "/code", "-c CODE, a file, or - for standard input" },
+        { "/stdin", "--stdin" },
+        { "/args", "arguments behind --" },
 };
 
 static const struct field *field_named(const struct object *object, const char *name, size_t len)
@@ -24,7 +28,10 @@ static const struct field *field_named(const struct object *object, const char *
 static const struct object *const sections[] = { &object_limits, &object_tools_request };
 static const char *const section_names[] = { "limits", "tools" };
 
-/* The field of a word: "tools.allow", or a limit's own name where that is no English word, or has a value.  limits.pids is a setting. */
+/*
+ * The field of a word: "tools.allow", or a limit's own name where that is no English word, or has a value.  limits.pids
+ * is a setting.
+ */
 static const struct field *field_of_word(const char *word, size_t len, bool has_value)
 {
         if (len > 6 && memcmp(word, "tools.", 6) == 0)
@@ -120,7 +127,8 @@ static void change(json_t *object, const char *member, const char *pointer)
         json_t *text = json_object_get(object, member);
         /* A text with a NUL is the program's, and no sentence of the engine. */
         if (json_is_string(text) && strlen(json_string_value(text)) == json_string_length(text))
-                json_object_set_new(object, member, json_string(cli_in_options(json_string_value(text), pointer, &arena)));
+                json_object_set_new(object, member,
+                        json_string(cli_in_options(json_string_value(text), pointer, &arena)));
         arena_done(&arena);
 }
 

@@ -43,10 +43,15 @@ static void on_waiting_gone(struct http_request *request)
         free(one);
 }
 
-static void answer_when(struct http_request *request, struct e2b_sandbox *sandbox, enum e2b_want want, unsigned status, bool made)
+static void answer_when(struct http_request *request, struct e2b_sandbox *sandbox, enum e2b_want want, unsigned status,
+        bool made)
 {
         struct waiting *one = mem_alloc(sizeof *one);
-        *one = (struct waiting){ .waiter = { .done = on_waited, .owner = one }, .request = request, .sandbox = sandbox, .status = status, .made = made };
+        *one = (struct waiting){ .waiter = { .done = on_waited, .owner = one },
+                .request = request,
+                .sandbox = sandbox,
+                .status = status,
+                .made = made };
         request->owner = one;
         request->gone = on_waiting_gone;
         e2b_wait(sandbox, want, &one->waiter);
@@ -59,7 +64,9 @@ static int check_length(const json_t *body, const char *name, struct csn_error *
 {
         const json_t *given = json_object_get(body, name);
         size_t len = given ? json_dumpb(given, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) : 0;
-        return len > E2B_KEPT_MAX ? err_field(err, name, "%s has %zu bytes as JSON, %llu are possible", name, len, E2B_KEPT_MAX) : 0;
+        return len > E2B_KEPT_MAX
+                ? err_field(err, name, "%s has %zu bytes as JSON, %llu are possible", name, len, E2B_KEPT_MAX)
+                : 0;
 }
 
 /* There are none to mount; who asks for some must not find a folder without them. */
@@ -68,7 +75,8 @@ static int check_mounts(const json_t *body, struct csn_error *err)
         const json_t *mounts = json_object_get(body, "volumeMounts");
         if (!mounts || json_is_null(mounts) || (json_is_array(mounts) && !json_array_size(mounts)))
                 return 0;
-        return err_field(err, "volumeMounts", "volume mounts are not enabled: there are no volumes here; leave volumeMounts out");
+        return err_field(err, "volumeMounts",
+                "volume mounts are not enabled: there are no volumes here; leave volumeMounts out");
 }
 
 /* An object of texts, or nothing.  The caller's reference; NULL: it is something else. */
@@ -115,26 +123,31 @@ static void on_ended(struct e2b_sandbox *sandbox)
 static const struct e2b_hooks hooks = { .runs = on_runs, .program_started_us = program_started_us, .ended = on_ended };
 
 /* Its references are the caller's, whatever becomes of it. */
-static int wish_of(struct http_request *request, const json_t *body, bool secure, struct e2b_wish *ret, struct e2b_image **ret_image, struct csn_error *err)
+static int wish_of(struct http_request *request, const json_t *body, bool secure, struct e2b_wish *ret,
+        struct e2b_image **ret_image, struct csn_error *err)
 {
         const char *name = json_string_value(json_object_get(body, "templateID"));
         const json_t *resume = json_object_get(body, "autoResume"), *policy = json_object_get(resume, "policy");
         json_t *network = json_object_get(body, "network");
         const struct store_key *key = service_key(request);
-        *ret = (struct e2b_wish){ .hooks = &hooks, .internet = !json_is_false(json_object_get(body, "allow_internet_access")), .secure = secure,
-                                  .closed = json_is_false(json_object_get(network, "allowPublicTraffic")),
-                                  .auto_pause = json_is_true(json_object_get(body, "autoPause")),
-                                  .keep_memory = !json_is_false(json_object_get(body, "autoPauseMemory")),
-                                  .cpu_ms_per_day = key ? key->cpu_ms_per_day : 0,
-                                  .auto_resume = json_is_true(json_object_get(resume, "enabled")) ||
-                                                 (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
+        *ret = (struct e2b_wish){ .hooks = &hooks,
+                .internet = !json_is_false(json_object_get(body, "allow_internet_access")),
+                .secure = secure,
+                .closed = json_is_false(json_object_get(network, "allowPublicTraffic")),
+                .auto_pause = json_is_true(json_object_get(body, "autoPause")),
+                .keep_memory = !json_is_false(json_object_get(body, "autoPauseMemory")),
+                .cpu_ms_per_day = key ? key->cpu_ms_per_day : 0,
+                .auto_resume = json_is_true(json_object_get(resume, "enabled")) ||
+                        (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
         if (!name)
-                return err_field(err, "templateID", "templateID is missing: base, code-interpreter-v1, or one that was built");
+                return err_field(err, "templateID",
+                        "templateID is missing: base, code-interpreter-v1, or one that was built");
         if (e2b_template_find(service_of(request), request->tenant, name, &ret->template, ret_image, &ret->build_spec,
                               err) < 0)
                 return -err->code;
-        if (check_mounts(body, err) < 0 || check_length(body, "network", err) < 0 || check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
-            e2b_network_check(network, err) < 0)
+        if (check_mounts(body, err) < 0 || check_length(body, "network", err) < 0 ||
+                check_length(body, "metadata", err) < 0 || check_length(body, "envVars", err) < 0 ||
+                e2b_network_check(network, err) < 0)
                 return -err->code;
         if (json_is_object(network))
                 ret->network = json_incref(network);
@@ -204,7 +217,8 @@ static void post_v1(struct http_request *request)
 
 /* ---- one of them ---- */
 
-static const struct e2b_member no_members[] = { { 0 } }, memory_members[] = { { .name = "memory", .kind = E2B_BOOL }, { 0 } };
+static const struct e2b_member no_members[] = { { 0 } },
+                               memory_members[] = { { .name = "memory", .kind = E2B_BOOL }, { 0 } };
 
 static void get(struct http_request *request)
 {
@@ -230,7 +244,8 @@ static void set_life(struct http_request *request, const char *name, unsigned us
         json_t *body = sandbox ? e2b_body(request, no_members) : NULL;
         uint64_t life_ms;
         if (body && e2b_life(request, body, name, usual_s, &life_ms)) {
-                if (!e2b_sandbox_is_paused(sandbox) && (!only_longer || time_now_ms() + (int64_t)life_ms > sandbox->end_ms))
+                if (!e2b_sandbox_is_paused(sandbox) &&
+                        (!only_longer || time_now_ms() + (int64_t)life_ms > sandbox->end_ms))
                         e2b_sandbox_set_end(sandbox, life_ms);
                 e2b_no_content(request);
         }
@@ -319,39 +334,63 @@ static void health(struct http_request *request)
 
 const struct http_route e2b_control_routes[] = {
         { "POST", "/v2/sandboxes", "*", MAKES, BODY_WHOLE, post_v2, "As E2B: make a sandbox.", NULL, NULL },
-        { "GET", "/v2/sandboxes", "*", READS, BODY_NONE, e2b_list, "As E2B: the sandboxes, by pages and filters.", NULL, NULL },
-        { "POST", "/v2/sandboxes/{id}/connect", "*", MAKES, BODY_WHOLE, connect_v2, "As E2B: let a sandbox live longer, or wake it.", NULL, NULL },
+        { "GET", "/v2/sandboxes", "*", READS, BODY_NONE, e2b_list, "As E2B: the sandboxes, by pages and filters.", NULL,
+                NULL },
+        { "POST", "/v2/sandboxes/{id}/connect", "*", MAKES, BODY_WHOLE, connect_v2,
+                "As E2B: let a sandbox live longer, or wake it.", NULL, NULL },
         { "POST", "/sandboxes", "*", MAKES, BODY_WHOLE, post_v1, "As E2B: make a sandbox.", NULL, NULL },
         { "GET", "/sandboxes", "*", READS, BODY_NONE, e2b_list, "As E2B: the sandboxes.", NULL, NULL },
         { "GET", "/sandboxes/{id}", "*", READS, BODY_NONE, get, "As E2B: a sandbox.", NULL, NULL },
         { "DELETE", "/sandboxes/{id}", "*", MAKES, BODY_NONE, delete, "As E2B: end a sandbox.", NULL, NULL },
         { "POST", "/sandboxes/{id}/timeout", "*", MAKES, BODY_WHOLE, timeout, "As E2B: when it ends.", NULL, NULL },
-        { "POST", "/sandboxes/{id}/refreshes", "*", MAKES, BODY_WHOLE, refresh, "As E2B: let it live longer.", NULL, NULL },
-        { "POST", "/sandboxes/{id}/connect", "*", MAKES, BODY_WHOLE, connect_v1, "As E2B: let a sandbox live longer, or wake it.", NULL, NULL },
-        { "POST", "/sandboxes/{id}/pause", "*", MAKES, BODY_WHOLE, post_pause, "As E2B: everything in it stands still.", NULL, NULL },
+        { "POST", "/sandboxes/{id}/refreshes", "*", MAKES, BODY_WHOLE, refresh, "As E2B: let it live longer.", NULL,
+                NULL },
+        { "POST", "/sandboxes/{id}/connect", "*", MAKES, BODY_WHOLE, connect_v1,
+                "As E2B: let a sandbox live longer, or wake it.", NULL, NULL },
+        { "POST", "/sandboxes/{id}/pause", "*", MAKES, BODY_WHOLE, post_pause, "As E2B: everything in it stands still.",
+                NULL, NULL },
         { "POST", "/sandboxes/{id}/resume", "*", MAKES, BODY_WHOLE, post_resume, "As E2B: it goes on.", NULL, NULL },
-        { "POST", "/sandboxes/{id}/snapshots", "*", MAKES, BODY_WHOLE, e2b_post_snapshot, "As E2B: keep its files, as a template.", NULL, NULL },
-        { "POST", "/sandboxes/{id}/fork", "*", MAKES, BODY_WHOLE, e2b_fork, "As E2B: make others with its files.", NULL, NULL },
-        { "GET", "/sandboxes/{id}/metrics", "*", READS, BODY_NONE, e2b_metrics, "As E2B: what a sandbox uses.", NULL, NULL },
-        { "PUT", "/sandboxes/{id}/network", "*", MAKES, BODY_WHOLE, e2b_put_network, "As E2B: what programs in a sandbox may reach.", NULL, NULL },
-        { "GET", "/sandboxes/{id}/logs", "*", READS, BODY_NONE, e2b_get_logs, "As E2B: what happened in a sandbox.", NULL, NULL },
-        { "GET", "/v2/sandboxes/{id}/logs", "*", READS, BODY_NONE, e2b_get_logs, "As E2B: what happened in a sandbox.", NULL, NULL },
-        { "GET", "/snapshots", "*", READS, BODY_NONE, e2b_list_snapshots, "As E2B: the snapshots, by pages.", NULL, NULL },
-        { "GET", "/templates/aliases/{alias}", "*", READS, BODY_NONE, e2b_template_alias, "As E2B: which template has a name.", NULL, NULL },
+        { "POST", "/sandboxes/{id}/snapshots", "*", MAKES, BODY_WHOLE, e2b_post_snapshot,
+                "As E2B: keep its files, as a template.", NULL, NULL },
+        { "POST", "/sandboxes/{id}/fork", "*", MAKES, BODY_WHOLE, e2b_fork, "As E2B: make others with its files.", NULL,
+                NULL },
+        { "GET", "/sandboxes/{id}/metrics", "*", READS, BODY_NONE, e2b_metrics, "As E2B: what a sandbox uses.", NULL,
+                NULL },
+        { "PUT", "/sandboxes/{id}/network", "*", MAKES, BODY_WHOLE, e2b_put_network,
+                "As E2B: what programs in a sandbox may reach.", NULL, NULL },
+        { "GET", "/sandboxes/{id}/logs", "*", READS, BODY_NONE, e2b_get_logs, "As E2B: what happened in a sandbox.",
+                NULL, NULL },
+        { "GET", "/v2/sandboxes/{id}/logs", "*", READS, BODY_NONE, e2b_get_logs, "As E2B: what happened in a sandbox.",
+                NULL, NULL },
+        { "GET", "/snapshots", "*", READS, BODY_NONE, e2b_list_snapshots, "As E2B: the snapshots, by pages.", NULL,
+                NULL },
+        { "GET", "/templates/aliases/{alias}", "*", READS, BODY_NONE, e2b_template_alias,
+                "As E2B: which template has a name.", NULL, NULL },
         { "GET", "/templates", "*", READS, BODY_NONE, e2b_list_templates, "As E2B: the templates.", NULL, NULL },
         { "GET", "/v2/templates", "*", READS, BODY_NONE, e2b_list_templates, "As E2B: the templates.", NULL, NULL },
         { "GET", "/templates/{id}", "*", READS, BODY_NONE, e2b_get_template, "As E2B: a template.", NULL, NULL },
-        { "DELETE", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_delete_tags, "As E2B: take tags away.", NULL, NULL },
-        { "DELETE", "/templates/{id}", "*", MAKES, BODY_NONE, e2b_delete_template, "As E2B: forget a template or a snapshot.", NULL, NULL },
-        { "PATCH", "/v2/templates/{id}", "*", MAKES, BODY_WHOLE, builds_patch_template, "As E2B: whether others see a template; here nobody does.", NULL, NULL },
-        { "POST", "/v3/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
-        { "POST", "/v2/templates", "*", MAKES, BODY_WHOLE, builds_post_template, "As E2B: a template, and a build of it that waits.", NULL, NULL },
-        { "GET", "/templates/{id}/files/{hash}", "*", MAKES, BODY_NONE, archive_get, "As E2B: where to put the files of a step.", NULL, NULL },
-        { "PUT", "/templates/files/{key}", "*", 0, BODY_STREAM, archive_put, "The files of a step, as an archive of tar.", NULL, NULL },
-        { "POST", "/v2/templates/{id}/builds/{build}", "*", MAKES, BODY_WHOLE, builds_post, "As E2B: begin a build.", NULL, NULL },
-        { "GET", "/templates/{id}/builds/{build}/status", "*", READS, BODY_NONE, builds_status, "As E2B: how a build goes on, and its log.", NULL, NULL },
-        { "POST", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_post_tags, "As E2B: give a build tags.", NULL, NULL },
-        { "GET", "/templates/{id}/tags", "*", READS, BODY_NONE, builds_get_tags, "As E2B: the tags of a template.", NULL, NULL },
+        { "DELETE", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_delete_tags, "As E2B: take tags away.", NULL,
+                NULL },
+        { "DELETE", "/templates/{id}", "*", MAKES, BODY_NONE, e2b_delete_template,
+                "As E2B: forget a template or a snapshot.", NULL, NULL },
+        { "PATCH", "/v2/templates/{id}", "*", MAKES, BODY_WHOLE, builds_patch_template,
+                "As E2B: whether others see a template; here nobody does.", NULL, NULL },
+        { "POST", "/v3/templates", "*", MAKES, BODY_WHOLE, builds_post_template,
+                "As E2B: a template, and a build of it that waits.", NULL, NULL },
+        { "POST", "/v2/templates", "*", MAKES, BODY_WHOLE, builds_post_template,
+                "As E2B: a template, and a build of it that waits.", NULL, NULL },
+        { "GET", "/templates/{id}/files/{hash}", "*", MAKES, BODY_NONE, archive_get,
+                "As E2B: where to put the files of a step.", NULL, NULL },
+        { "PUT", "/templates/files/{key}", "*", 0, BODY_STREAM, archive_put,
+                "The files of a step, as an archive of tar.", NULL, NULL },
+        { "POST", "/v2/templates/{id}/builds/{build}", "*", MAKES, BODY_WHOLE, builds_post, "As E2B: begin a build.",
+                NULL, NULL },
+        { "GET", "/templates/{id}/builds/{build}/status", "*", READS, BODY_NONE, builds_status,
+                "As E2B: how a build goes on, and its log.", NULL, NULL },
+        { "POST", "/templates/tags", "*", MAKES, BODY_WHOLE, builds_post_tags, "As E2B: give a build tags.", NULL,
+                NULL },
+        { "GET", "/templates/{id}/tags", "*", READS, BODY_NONE, builds_get_tags, "As E2B: the tags of a template.",
+                NULL, NULL },
         { "GET", "/health", "*", 0, BODY_NONE, health, "As E2B: whether it answers.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };

@@ -37,7 +37,9 @@ static json_t *parse_metadata(struct arena *arena, const char *query)
         while (pairs && query && *query) {
                 size_t len = strcspn(query, "&"), name = min_u64(strcspn(query, "="), len);
                 const char *value = query + name + (name < len);
-                if (len && json_object_set_new(pairs, decode_twice(arena, query, name), json_string(decode_twice(arena, value, len - (size_t)(value - query)))) < 0) {
+                if (len &&
+                        json_object_set_new(pairs, decode_twice(arena, query, name),
+                                json_string(decode_twice(arena, value, len - (size_t)(value - query)))) < 0) {
                         json_decref(pairs);
                         pairs = NULL;
                 }
@@ -72,7 +74,9 @@ static const char *template_id(struct http_request *request, const char *name)
 {
         const struct e2b_template *ours = e2b_template_named(name);
         json_t *kept = ours ? NULL : template_store_find(service_of(request), request->tenant, name);
-        const char *id = ours ? ours->id : kept ? arena_text(&request->arena, "%s", json_string_value(json_object_get(kept, "id"))) : NULL;
+        const char *id = ours ? ours->id
+                : kept        ? arena_text(&request->arena, "%s", json_string_value(json_object_get(kept, "id")))
+                              : NULL;
         json_decref(kept);
         return id;
 }
@@ -91,17 +95,22 @@ static bool is_states(const char *text)
 /* False: it is wrong, and that is answered. */
 static bool parse_filter(struct http_request *request, struct filter *ret)
 {
-        const char *state = http_query(request, "state"), *order = http_query(request, "order"), *after = http_query(request, "startedAfter");
+        const char *state = http_query(request, "state"), *order = http_query(request, "order"),
+                   *after = http_query(request, "startedAfter");
         const char *template = http_query(request, "template"), *token = http_query(request, "nextToken");
-        *ret = (struct filter){ .running = !state || strstr(state, "running"), .paused = state ? strstr(state, "paused") != NULL : true, .at_id = "" };
+        *ret = (struct filter){ .running = !state || strstr(state, "running"),
+                .paused = state ? strstr(state, "paused") != NULL : true,
+                .at_id = "" };
         if (!e2b_limit(request, &ret->limit))
                 return false;
         if (state && !is_states(state))
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "state is \"%.40s\"; it has to be running, paused, or both with a comma between", state);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST,
+                        "state is \"%.40s\"; it has to be running, paused, or both with a comma between", state);
         else if (order && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "order is \"%.40s\"; it has to be asc or desc", order);
         else if (after && !parse_time(after, &ret->after_ms))
-                e2b_error(request, MHD_HTTP_BAD_REQUEST, "startedAfter is \"%.40s\"; it has to be a time as 2026-01-02T03:04:05Z", after);
+                e2b_error(request, MHD_HTTP_BAD_REQUEST,
+                        "startedAfter is \"%.40s\"; it has to be a time as 2026-01-02T03:04:05Z", after);
         else if (token && !parse_token(token, ret))
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "nextToken is \"%.40s\", which no answer had", token);
         else if (template && !(ret->template = template_id(request, template)))
@@ -139,9 +148,10 @@ static bool has_metadata(const struct e2b_sandbox *sandbox, json_t *wanted)
 static bool is_wanted(const struct e2b_sandbox *sandbox, const struct filter *filter, const char *tenant)
 {
         bool paused = e2b_sandbox_is_paused(sandbox);
-        return sandbox->state != E2B_MAKING && !sandbox->killing && strcmp(sandbox->tenant, tenant) == 0 && (paused ? filter->paused : filter->running) &&
-               sandbox->started_ms >= filter->after_ms && (!filter->template || strcmp(e2b_template_id(&sandbox->wish), filter->template) == 0) &&
-               has_metadata(sandbox, filter->metadata);
+        return sandbox->state != E2B_MAKING && !sandbox->killing && strcmp(sandbox->tenant, tenant) == 0 &&
+                (paused ? filter->paused : filter->running) && sandbox->started_ms >= filter->after_ms &&
+                (!filter->template || strcmp(e2b_template_id(&sandbox->wish), filter->template) == 0) &&
+                has_metadata(sandbox, filter->metadata);
 }
 
 /* The next one behind a place; NULL: there is none. */
@@ -150,8 +160,9 @@ static const struct e2b_sandbox *next(const struct service *service, const struc
 {
         const struct e2b_sandbox *best = NULL;
         for (const struct e2b_sandbox *one = e2b_of(service)->sandboxes; one; one = one->next)
-                if (is_wanted(one, filter, tenant) && (!*at_id || compare(one->started_ms, one->id, at_ms, at_id, filter->ascending) > 0) &&
-                    (!best || compare(one->started_ms, one->id, best->started_ms, best->id, filter->ascending) < 0))
+                if (is_wanted(one, filter, tenant) &&
+                        (!*at_id || compare(one->started_ms, one->id, at_ms, at_id, filter->ascending) > 0) &&
+                        (!best || compare(one->started_ms, one->id, best->started_ms, best->id, filter->ascending) < 0))
                         best = one;
         return best;
 }

@@ -45,7 +45,8 @@ static const struct http_app page_app = { .routes = routes, .slashes = true, .ad
 /* The question before the first one does not say for which sandbox that will be. */
 static bool is_ours(struct http_request *request, const struct http_app *app)
 {
-        return app || http_is_for(request, e2b_envd_routes, false) || http_is_for(request, e2b_interpreter_routes, false);
+        return app || http_is_for(request, e2b_envd_routes, false) ||
+                http_is_for(request, e2b_interpreter_routes, false);
 }
 
 const struct http_app *e2b_app_for_page(const struct service *service, struct http_request *request,

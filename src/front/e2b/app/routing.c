@@ -16,14 +16,16 @@ static void on_problem(struct http_request *request, unsigned status, const stru
         if (status == MHD_HTTP_BAD_GATEWAY)
                 e2b_not_found(request);
         else
-                e2b_error(request, status == MHD_HTTP_UNPROCESSABLE_CONTENT ? MHD_HTTP_BAD_REQUEST : status, "%s", error->text);
+                e2b_error(request, status == MHD_HTTP_UNPROCESSABLE_CONTENT ? MHD_HTTP_BAD_REQUEST : status, "%s",
+                        error->text);
 }
 
 /* Its server says who may not in a text. */
 static void on_interpreter_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         if (status == MHD_HTTP_UNAUTHORIZED)
-                http_answer(request, status, "text/plain; charset=utf-8", mem_copy(error->text, strlen(error->text)), strlen(error->text));
+                http_answer(request, status, "text/plain; charset=utf-8", mem_copy(error->text, strlen(error->text)),
+                        strlen(error->text));
         else
                 on_problem(request, status, error);
 }
@@ -40,7 +42,8 @@ static const char *key_text(struct http_request *request, const char *given)
         if (len <= prefix || strncmp(given, KEY_PREFIX, prefix) != 0)
                 return given;
         char *text = arena_alloc(&request->arena, len);
-        for (const char *at = given + prefix; isxdigit((unsigned char)at[0]) && isxdigit((unsigned char)at[1]); at += 2) {
+        for (const char *at = given + prefix; isxdigit((unsigned char)at[0]) && isxdigit((unsigned char)at[1]);
+                at += 2) {
                 const char pair[] = { at[0], at[1], 0 };
                 text[n++] = (char)strtoul(pair, NULL, 16);
         }
@@ -59,7 +62,8 @@ static int admit_control(struct http_request *request, struct csn_error *err)
         if (!request->route->scope)
                 return 0;
         if (!given) {
-                err_set(err, CSN_E_DENIED, 0, "an API key is needed, as X-API-Key: a key of caisson keys create, or what caisson e2b env prints");
+                err_set(err, CSN_E_DENIED, 0,
+                        "an API key is needed, as X-API-Key: a key of caisson keys create, or what caisson e2b env prints");
                 return http_refuse(request, MHD_HTTP_UNAUTHORIZED, err);
         }
         return service_admit(request, ours || !service_of(request)->settings->engine.http_keyless ? text : NULL, err);
@@ -88,7 +92,8 @@ static bool is_open(const struct http_request *request)
 /* Whether the sandbox of a request is there, or is to be woken by it: for no other a body is taken. */
 static bool is_there(const struct e2b_sandbox *sandbox)
 {
-        return sandbox && !sandbox->killing && (sandbox->state == E2B_RUNNING || (e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume));
+        return sandbox && !sandbox->killing &&
+                (sandbox->state == E2B_RUNNING || (e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume));
 }
 
 static int refuse_absent(struct http_request *request, struct csn_error *err)
@@ -108,7 +113,8 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
         if (!sandbox->token[0] || (token && e2b_same(sandbox->token, token)))
                 return 0;
         if (!is_open(request))
-                return refuse_token(request, MHD_HTTP_UNAUTHORIZED, "unauthorized: the access token is missing or wrong", err);
+                return refuse_token(request, MHD_HTTP_UNAUTHORIZED,
+                        "unauthorized: the access token is missing or wrong", err);
         if (sandbox->state == E2B_RUNNING)
                 return 0;                  /* the handlers look */
         /* Nobody wakes one without a right to it. */
@@ -124,7 +130,8 @@ static const struct http_app interpreter_app;
 static bool may_execute(const struct http_request *request, const struct e2b_sandbox *sandbox)
 {
         const char *token = http_header(request, "X-Access-Token");
-        return strcmp(request->route->path, "/execute") != 0 || !sandbox->token[0] || (token && e2b_same(sandbox->token, token));
+        return strcmp(request->route->path, "/execute") != 0 || !sandbox->token[0] ||
+                (token && e2b_same(sandbox->token, token));
 }
 
 static int admit_port(struct http_request *request, struct csn_error *err)
@@ -132,7 +139,8 @@ static int admit_port(struct http_request *request, struct csn_error *err)
         const char *token = http_header(request, "E2B-Traffic-Access-Token");
         find_target(request);
         if (e2b_port(request) == E2B_NO_PORT) {
-                err_set(err, CSN_E_INPUT, 0, "Invalid sandbox port: E2b-Sandbox-Port is \"%.40s\"; it has to be a number from 1 to 65535",
+                err_set(err, CSN_E_INPUT, 0,
+                        "Invalid sandbox port: E2b-Sandbox-Port is \"%.40s\"; it has to be a number from 1 to 65535",
                         http_header(request, "E2b-Sandbox-Port"));
                 return http_refuse(request, MHD_HTTP_BAD_REQUEST, err);
         }
@@ -143,8 +151,10 @@ static int admit_port(struct http_request *request, struct csn_error *err)
                 return refuse_token(request, MHD_HTTP_UNAUTHORIZED, "Unauthorized", err);
         if (!sandbox->traffic_token[0] || (token && e2b_same(sandbox->traffic_token, token)))
                 return 0;
-        return refuse_token(request, MHD_HTTP_FORBIDDEN, token ? "Sandbox is secured with traffic access token. Provided token is invalid."
-                                                               : "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing.", err);
+        return refuse_token(request, MHD_HTTP_FORBIDDEN,
+                token ? "Sandbox is secured with traffic access token. Provided token is invalid."
+                      : "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing.",
+                err);
 }
 
 /* ---- one that is to be woken ---- */
@@ -214,20 +224,28 @@ static void handle(struct http_request *request)
 
 /* ---- the four of them ---- */
 
-static const struct http_app control_app = { .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem };
+static const struct http_app control_app = {
+        .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem
+};
 
-static const struct http_app envd_app = { .routes = e2b_envd_routes, .admit = admit_envd, .handle = handle, .problem = on_problem };
+static const struct http_app envd_app = {
+        .routes = e2b_envd_routes, .admit = admit_envd, .handle = handle, .problem = on_problem
+};
 
-static const struct http_app interpreter_app = { .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem };
+static const struct http_app interpreter_app = {
+        .routes = e2b_interpreter_routes, .admit = admit_port, .handle = handle, .problem = on_interpreter_problem
+};
 
-static const struct http_app port_app = { .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem };
+static const struct http_app port_app = {
+        .routes = e2b_port_routes, .slashes = true, .admit = admit_port, .handle = handle, .problem = on_problem
+};
 
 static const struct http_app *app_of(struct http_request *request)
 {
         static const struct http_route files[] = { { .path = "/files" }, { .path = NULL } };
         /* Where nobody else has anything: what is not there is told in E2B's words. */
-        static const char *const theirs[] = { "/v2/", "/v3/", "/sandboxes/", "/templates/", "/snapshots/", "/volumes/", "/volumecontent/", "/secrets/", "/teams/",
-                                              "/nodes/", "/events/", "/api-keys/", "/access-tokens/" };
+        static const char *const theirs[] = { "/v2/", "/v3/", "/sandboxes/", "/templates/", "/snapshots/", "/volumes/",
+                "/volumecontent/", "/secrets/", "/teams/", "/nodes/", "/events/", "/api-keys/", "/access-tokens/" };
         const char *id;
         size_t len;
         unsigned port = e2b_parse_target(request, &id, &len);
@@ -237,7 +255,8 @@ static const struct http_app *app_of(struct http_request *request)
                 return &control_app;
         for (size_t i = 0; i < ARRAY_LEN(theirs); i++) {
                 size_t name = strlen(theirs[i]) - 1;
-                if (strncmp(request->path, theirs[i], name) == 0 && (request->path[name] == '/' || request->path[name] == 0))
+                if (strncmp(request->path, theirs[i], name) == 0 &&
+                        (request->path[name] == '/' || request->path[name] == 0))
                         return &control_app;
         }
         /* A signed URL names no sandbox. */

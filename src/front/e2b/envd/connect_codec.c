@@ -48,9 +48,11 @@ int rpc_unwrap(const char *body, size_t len, size_t *ret_at, size_t *ret_len, st
                 return err_field(err, "/", "protocol error: incomplete envelope: %zu bytes", len);
         size_t size = (size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];
         if (bytes[0] != 0)
-                return err_field(err, "/", "the flags of the envelope are %u; it has to be one message that is not compressed", bytes[0]);
+                return err_field(err, "/",
+                        "the flags of the envelope are %u; it has to be one message that is not compressed", bytes[0]);
         if (size != len - RPC_ENVELOPE)
-                return err_field(err, "/", "protocol error: the envelope promises %zu bytes, and %zu are there", size, len - RPC_ENVELOPE);
+                return err_field(err, "/", "protocol error: the envelope promises %zu bytes, and %zu are there", size,
+                        len - RPC_ENVELOPE);
         *ret_at = RPC_ENVELOPE;
         *ret_len = size;
         return 0;

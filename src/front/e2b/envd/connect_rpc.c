@@ -1,6 +1,7 @@
 /*
- * Connect RPC over HTTP/1.1 with its JSON codec, as E2B's clients speak it (https://connectrpc.com/docs/protocol): unary calls, whose errors have
- * a status of HTTP; and streams, whose answer is 200 whatever becomes of them, and whose last envelope says it.
+ * Connect RPC over HTTP/1.1 with its JSON codec, as E2B's clients speak it (https://connectrpc.com/docs/protocol):
+ * unary calls, whose errors have a status of HTTP; and streams, whose answer is 200 whatever becomes of them, and whose
+ * last envelope says it.
  */
 #include "front/e2b/envd/envd.h"
 
@@ -36,15 +37,17 @@ json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_mem
                 return NULL;
         }
         if (!has_time(request)) {
-                rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "protocol error: Connect-Timeout-Ms is \"%.40s\"; it has to be a number of milliseconds, of at most ten digits",
-                         http_header(request, "Connect-Timeout-Ms"));
+                rpc_fail(request, stream, RPC_INVALID_ARGUMENT,
+                        "protocol error: Connect-Timeout-Ms is \"%.40s\"; it has to be a number of milliseconds, of at most ten digits",
+                        http_header(request, "Connect-Timeout-Ms"));
                 return NULL;
         }
         if (stream && rpc_unwrap(request->body.bytes, len, &at, &len, &err) < 0) {
                 rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
                 return NULL;
         }
-        json_t *json = len ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
+        json_t *json =
+                len ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
         if (!json) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
         } else if (e2b_check(json, members, &err) < 0) {
@@ -97,7 +100,8 @@ static bool send_envelope(struct http_request *request, unsigned flags, json_t *
         size_t len = text ? strlen(text) : 0;
         rpc_wrap(flags, len, head);
         /* One that does not fit is never begun; its client has not read for long. */
-        bool sent = text && http_queued(request) + len + sizeof head <= HTTP_STREAM_MAX && http_add(request, head, sizeof head) && http_add(request, text, len);
+        bool sent = text && http_queued(request) + len + sizeof head <= HTTP_STREAM_MAX &&
+                http_add(request, head, sizeof head) && http_add(request, text, len);
         free(text);
         if (!sent)
                 http_cut(request);

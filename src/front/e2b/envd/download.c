@@ -40,7 +40,8 @@ static void begin(struct download *one, uint64_t size)
         one->begun = true;
         one->sized = size != UINT64_MAX;
         one->left = size;
-        http_stream_sized(one->request, one->ranged ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, "application/octet-stream", size);
+        http_stream_sized(one->request, one->ranged ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK,
+                "application/octet-stream", size);
 }
 
 static void begin_range(struct download *one, uint64_t size)
@@ -79,13 +80,15 @@ static void on_data(struct download *one, const uint8_t *bytes, size_t len)
                 guest_call_hold(&one->call, true);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct download *one = call->owner;
         struct arena arena = { 0 };
         struct guest_entry entry;
         (void)fds;
-        if (kind == GUEST_ENTRY && !one->begun && !one->beyond && guest_get_entry(bytes, len, &arena, &entry, &one->error) == 0)
+        if (kind == GUEST_ENTRY && !one->begun && !one->beyond &&
+                guest_get_entry(bytes, len, &arena, &entry, &one->error) == 0)
                 on_entry(one, &entry);
         else if (kind == GUEST_DATA && len > 1)
                 on_data(one, bytes + 1, len - 1);
@@ -109,7 +112,8 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         else if (error)
                 envd_file_failed(request, call, error, one->path);
         else if (one->beyond)
-                e2b_error(request, MHD_HTTP_RANGE_NOT_SATISFIABLE, "path '%.300s' has no byte %" PRIu64, one->path, one->offset);
+                e2b_error(request, MHD_HTTP_RANGE_NOT_SATISFIABLE, "path '%.300s' has no byte %" PRIu64, one->path,
+                        one->offset);
         else if (one->error.code)
                 e2b_error(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "the sandbox answered what is no entry");
         else
@@ -131,14 +135,17 @@ void envd_get_file(struct http_request *request)
                 return;
         }
         struct download *one = mem_alloc(sizeof *one);
-        *one = (struct download){ .request = request, .path = mem_copy(path, strlen(path)), .call = { .events = &events, .owner = one } };
+        *one = (struct download){
+                .request = request, .path = mem_copy(path, strlen(path)), .call = { .events = &events, .owner = one }
+        };
         struct guest_file file = { .verb = GUEST_READ, .flags = target.flags, .length = UINT64_MAX, .path = path };
         one->ranged = header_range(http_header(request, "Range"), &one->offset, &one->left);
         if (one->ranged)
                 file.offset = one->offset, file.length = one->left;
         if (guest_call_file(target.sandbox->psandbox, &one->call, &file, &err) < 0) {
                 download_free(one);
-                e2b_error(request, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_SERVICE_UNAVAILABLE, "%s", err.text);
+                e2b_error(request, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_SERVICE_UNAVAILABLE, "%s",
+                        err.text);
                 return;
         }
         request->owner = one;

@@ -6,12 +6,15 @@ static void health(struct http_request *request)
         e2b_no_content(request);
 }
 
-#define RPC(service, method, handle, summary) { "POST", "/" service "/" method, "*", 0, BODY_WHOLE, handle, summary, NULL, NULL }
+#define RPC(service, method, handle, summary) \
+        { "POST", "/" service "/" method, "*", 0, BODY_WHOLE, handle, summary, NULL, NULL }
 
 const struct http_route e2b_envd_routes[] = {
         { "GET", "/health", "*", 0, BODY_NONE, health, "Whether the sandbox runs.", NULL, NULL },
-        { "GET", "/files", "*", 0, BODY_NONE, envd_get_file, "The content of the file `?path=`; with `Range`, a part of it.", NULL, NULL },
-        { "POST", "/files", "*", 0, BODY_STREAM, envd_post_files, "Write a file, or several of multipart/form-data.", NULL, NULL },
+        { "GET", "/files", "*", 0, BODY_NONE, envd_get_file,
+                "The content of the file `?path=`; with `Range`, a part of it.", NULL, NULL },
+        { "POST", "/files", "*", 0, BODY_STREAM, envd_post_files, "Write a file, or several of multipart/form-data.",
+                NULL, NULL },
         RPC("process.Process", "Start", envd_start, "Start a program: a stream of what happens."),
         RPC("process.Process", "Connect", envd_connect, "What happens to a program from now on."),
         RPC("process.Process", "List", envd_list_processes, "Programs that go on."),

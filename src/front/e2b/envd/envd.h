@@ -48,9 +48,23 @@ void envd_free_watchers(struct e2b_envd *envd);
 /* ---- Connect RPC (connect_codec.c) ---- */
 
 enum rpc_code {
-        RPC_CANCELED = 1, RPC_UNKNOWN, RPC_INVALID_ARGUMENT, RPC_DEADLINE_EXCEEDED, RPC_NOT_FOUND, RPC_ALREADY_EXISTS, RPC_PERMISSION_DENIED,
-        RPC_RESOURCE_EXHAUSTED, RPC_FAILED_PRECONDITION, RPC_ABORTED, RPC_OUT_OF_RANGE, RPC_UNIMPLEMENTED, RPC_INTERNAL, RPC_UNAVAILABLE,
-        RPC_DATA_LOSS, RPC_UNAUTHENTICATED, RPC_CODES,
+        RPC_CANCELED = 1,
+        RPC_UNKNOWN,
+        RPC_INVALID_ARGUMENT,
+        RPC_DEADLINE_EXCEEDED,
+        RPC_NOT_FOUND,
+        RPC_ALREADY_EXISTS,
+        RPC_PERMISSION_DENIED,
+        RPC_RESOURCE_EXHAUSTED,
+        RPC_FAILED_PRECONDITION,
+        RPC_ABORTED,
+        RPC_OUT_OF_RANGE,
+        RPC_UNIMPLEMENTED,
+        RPC_INTERNAL,
+        RPC_UNAVAILABLE,
+        RPC_DATA_LOSS,
+        RPC_UNAUTHENTICATED,
+        RPC_CODES,
 };
 #define RPC_FLAG_END 2
 #define RPC_ENVELOPE 5                     /* bytes before the JSON: flags, and a length in network byte order */
@@ -96,7 +110,8 @@ void rpc_end(struct http_request *request, enum rpc_code code, const char *text)
  * Resolve a path: "~" is the account's home; a relative path is below `folder`, or below the home if `folder` is NULL.
  * Errors: CSN_E_INPUT (another account's home, a NUL, or too long).
  */
-int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX], struct csn_error *err);
+int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX],
+        struct csn_error *err);
 const char *spell_name(const char *path);   /* the last part of a path */
 /* Whether an absolute path is a home or an ancestor of a home, which must not be removed. */
 bool spell_is_home(const char *path);
@@ -107,7 +122,8 @@ void spell_mode(uint64_t mode, char ret[static SPELL_MODE_MAX]);
  * Signature of a URL of /files: v1_ and a SHA-256 in base64 without padding.  expires is NULL, or the text in the URL.
  */
 #define SPELL_SIGNATURE_MAX 48
-void spell_signature(const char *path, bool writes, const char *user, const char *token, const char *expires, char ret[static SPELL_SIGNATURE_MAX]);
+void spell_signature(const char *path, bool writes, const char *user, const char *token, const char *expires,
+        char ret[static SPELL_SIGNATURE_MAX]);
 /*
  * A header as a label: "X-Metadata-Author: me" becomes "author=me", from the arena.  Returns 1, or 0 for another
  * header.  Errors: CSN_E_INPUT, with the allowed form.
@@ -137,8 +153,10 @@ json_t *envd_metadata(const struct guest_entry *entry);
 /* Answer after a guest call that could not begin. */
 void envd_refuse(struct http_request *request, bool stream, const struct csn_error *err);
 /* Answer after a guest call that failed before there was an answer: of an RPC about a path ("": none), or of /files. */
-void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call, const struct csn_error *error, const char *path);
-void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error, const char *path);
+void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call,
+        const struct csn_error *error, const char *path);
+void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error,
+        const char *path);
 
 /* ---- handlers of routes ---- */
 

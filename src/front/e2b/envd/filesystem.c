@@ -48,7 +48,8 @@ static void add_entry(struct operation *op, const struct guest_entry *entry)
         arena_done(&arena);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct operation *op = call->owner;
         struct arena arena = { 0 };
@@ -80,12 +81,16 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         struct operation *op = call->owner;
         struct http_request *request = op->request;
         request->gone = NULL;
-        bool none = op->verb == GUEST_REMOVE && call->refused && error && (error->sys == ENOENT || error->sys == ENOTDIR);   /* as it was wanted */
-        bool lost = op->broken.code || (op->verb != GUEST_REMOVE && op->verb != GUEST_LIST && !json_array_size(op->entries));
+        bool none = op->verb == GUEST_REMOVE && call->refused && error &&
+                (error->sys == ENOENT || error->sys == ENOTDIR); /* as it was wanted */
+        bool lost = op->broken.code ||
+                (op->verb != GUEST_REMOVE && op->verb != GUEST_LIST && !json_array_size(op->entries));
         if (error && !none)
                 envd_call_failed(request, false, call, error, error->sys == ENOENT ? op->missing : op->path);
         else if (op->too_many)
-                rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "%.300s has more than %d entries, or their names are too long together; list less of it", op->path, LIST_MAX);
+                rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED,
+                        "%.300s has more than %d entries, or their names are too long together; list less of it",
+                        op->path, LIST_MAX);
         else if (lost)
                 rpc_fail(request, false, RPC_INTERNAL, "the sandbox answered what is no entry");
         else
@@ -95,19 +100,28 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 
 /* ---- requests ---- */
 
-/* What takes something away from where it is needs its name: proto3 leaves out a text that is empty, and that would be the home folder. */
-static int check_taken(enum guest_verb verb, const char *name, const char *given, const char *path, struct csn_error *err)
+/*
+ * What takes something away from where it is needs its name: proto3 leaves out a text that is empty, and that would be
+ * the home folder.
+ */
+static int check_taken(enum guest_verb verb, const char *name, const char *given, const char *path,
+        struct csn_error *err)
 {
         if (verb != GUEST_REMOVE && verb != GUEST_RENAME)
                 return 0;
         if (!given || !given[0])
                 return err_field(err, name, "%s is missing or empty; name the file or folder that is meant", name);
         if (spell_is_home(path))
-                return err_field(err, name, "%s is %.300s, which the sandbox needs, or which has a home folder in it; name what is in it", name, path);
+                return err_field(err, name,
+                        "%s is %.300s, which the sandbox needs, or which has a home folder in it; name what is in it",
+                        name, path);
         return 0;
 }
 
-/* Does it to what the first member of a request names, which has an answer now or later; the second says where to, if there is one. */
+/*
+ * Does it to what the first member of a request names, which has an answer now or later; the second says where to, if
+ * there is one.
+ */
 static void ask(struct http_request *request, enum guest_verb verb, const struct e2b_member *members)
 {
         const char *path_name = members[0].name, *to_name = verb == GUEST_RENAME ? members[1].name : NULL;
@@ -136,8 +150,12 @@ static void ask(struct http_request *request, enum guest_verb verb, const struct
         *op = (struct operation){ .request = request, .verb = verb, .path = mem_copy(about, strlen(about)),
                                   .missing = mem_copy(path, strlen(path)), .entries = json_array(),
                                   .call = { .events = &events, .owner = op } };
-        const struct guest_file file = { .verb = verb, .flags = target.flags | (verb == GUEST_FOLDER ? GUEST_FILE_NEW : 0),
-                                         .depth = depth ? min_u64(depth, DEPTH_MAX) : 1, .path = path, .to = to, .space = (char[]){ ENVD_LABELS } };
+        const struct guest_file file = { .verb = verb,
+                .flags = target.flags | (verb == GUEST_FOLDER ? GUEST_FILE_NEW : 0),
+                .depth = depth ? min_u64(depth, DEPTH_MAX) : 1,
+                .path = path,
+                .to = to,
+                .space = (char[]){ ENVD_LABELS } };
         if (guest_call_file(target.sandbox->psandbox, &op->call, &file, &err) < 0) {
                 operation_free(op);
                 envd_refuse(request, false, &err);
@@ -156,7 +174,8 @@ void envd_stat(struct http_request *request)
 
 void envd_list(struct http_request *request)
 {
-        static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT }, { .name = "depth", .kind = E2B_NUMBER, .most = UINT32_MAX }, { 0 } };
+        static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT },
+                { .name = "depth", .kind = E2B_NUMBER, .most = UINT32_MAX }, { 0 } };
         ask(request, GUEST_LIST, members);
 }
 
@@ -167,7 +186,8 @@ void envd_make_folder(struct http_request *request)
 
 void envd_move(struct http_request *request)
 {
-        static const struct e2b_member members[] = { { .name = "source", .kind = E2B_TEXT }, { .name = "destination", .kind = E2B_TEXT }, { 0 } };
+        static const struct e2b_member members[] = { { .name = "source", .kind = E2B_TEXT },
+                { .name = "destination", .kind = E2B_TEXT }, { 0 } };
         ask(request, GUEST_RENAME, members);
 }
 

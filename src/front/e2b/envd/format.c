@@ -40,12 +40,14 @@ static bool add_parts(char path[static GUEST_PATH_MAX], const char *more)
         return true;
 }
 
-int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX], struct csn_error *err)
+int spell_path(const char *path, int account, const char *folder, char ret[static GUEST_PATH_MAX],
+        struct csn_error *err)
 {
         bool home = path[0] == '~';
         if (home && path[1] && path[1] != '/')
-                return err_field(err, "path", "failed to expand path '%.200s' for user '%s': cannot expand user-specific home dir", path,
-                                 account == account_ROOT ? "root" : "user");
+                return err_field(err, "path",
+                        "failed to expand path '%.200s' for user '%s': cannot expand user-specific home dir", path,
+                        account == account_ROOT ? "root" : "user");
         if (path[0] == '/') {
                 /* What is absolute stays as it is: with links in it ".." is for the kernel to resolve. */
                 size_t len = strlen(path);
@@ -57,8 +59,13 @@ int spell_path(const char *path, int account, const char *folder, char ret[stati
                 ret[len] = 0;
                 return 0;
         }
-        snprintf(ret, GUEST_PATH_MAX, "%s", home || !folder ? spell_home(account) : strcmp(folder, "/") == 0 ? "" : folder);
-        return add_parts(ret, path + home) ? 0 : err_field(err, "path", "the path is longer than %d bytes", GUEST_PATH_MAX - 1);
+        snprintf(ret, GUEST_PATH_MAX, "%s",
+                home || !folder                    ? spell_home(account)
+                        : strcmp(folder, "/") == 0 ? ""
+                                                   : folder);
+        return add_parts(ret, path + home)
+                ? 0
+                : err_field(err, "path", "the path is longer than %d bytes", GUEST_PATH_MAX - 1);
 }
 
 const char *spell_name(const char *path)
@@ -86,9 +93,17 @@ bool spell_is_home(const char *path)
 
 void spell_mode(uint64_t mode, char ret[static SPELL_MODE_MAX])
 {
-        static const struct { unsigned bits, of; const char *letters; } kinds[] = {
-                { S_IFDIR, S_IFMT, "d" },   { S_IFLNK, S_IFMT, "L" }, { S_IFBLK, S_IFMT, "D" },    { S_IFIFO, S_IFMT, "p" },    { S_IFSOCK, S_IFMT, "S" },
-                { S_ISUID, S_ISUID, "u" },  { S_ISGID, S_ISGID, "g" }, { S_IFCHR, S_IFMT, "Dc" }, { S_ISVTX, S_ISVTX, "t" },
+        static const struct { unsigned bits, of; const char *letters;
+        } kinds[] = {
+                { S_IFDIR, S_IFMT, "d" },
+                { S_IFLNK, S_IFMT, "L" },
+                { S_IFBLK, S_IFMT, "D" },
+                { S_IFIFO, S_IFMT, "p" },
+                { S_IFSOCK, S_IFMT, "S" },
+                { S_ISUID, S_ISUID, "u" },
+                { S_ISGID, S_ISGID, "g" },
+                { S_IFCHR, S_IFMT, "Dc" },
+                { S_ISVTX, S_ISVTX, "t" },
         };
         size_t n = 0;
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -103,11 +118,13 @@ void spell_mode(uint64_t mode, char ret[static SPELL_MODE_MAX])
 
 /* ---- signatures ---- */
 
-void spell_signature(const char *path, bool writes, const char *user, const char *token, const char *expires, char ret[static SPELL_SIGNATURE_MAX])
+void spell_signature(const char *path, bool writes, const char *user, const char *token, const char *expires,
+        char ret[static SPELL_SIGNATURE_MAX])
 {
         struct arena arena = { 0 };
         uint8_t digest[SHA256_DIGEST_LENGTH];
-        const char *text = arena_text(&arena, "%s:%s:%s:%s%s%s", path, writes ? "write" : "read", user, token, expires ? ":" : "", expires ? expires : "");
+        const char *text = arena_text(&arena, "%s:%s:%s:%s%s%s", path, writes ? "write" : "read", user, token,
+                expires ? ":" : "", expires ? expires : "");
         SHA256((const unsigned char *)text, strlen(text), digest);
         const char *base64 = model_base64(&arena, (const char *)digest, sizeof digest);
         snprintf(ret, SPELL_SIGNATURE_MAX, "v1_%.*s", (int)strcspn(base64, "="), base64);
@@ -127,8 +144,9 @@ int spell_label(const char *header, const char *value, struct arena *arena, char
         for (size_t i = 0; i < bytes; i++)
                 good = good && value[i] >= ' ' && value[i] <= '~';
         if (!good)
-                return err_field(err, header, "metadata %.60s: its name has to be one of a header, of at most %zu bytes, and its value printable ASCII", name,
-                                 255 - strlen(ENVD_LABELS));
+                return err_field(err, header,
+                        "metadata %.60s: its name has to be one of a header, of at most %zu bytes, and its value printable ASCII",
+                        name, 255 - strlen(ENVD_LABELS));
         char *label = arena_text(arena, "%s=%s", name, value);
         for (char *at = label; *at != '='; at++)
                 *at = (char)tolower((unsigned char)*at);

@@ -107,10 +107,14 @@ static void start_failed(struct envd_process *process, const struct csn_error *e
         if (request) {
                 envd_listener_free(process->listeners);
                 if (strcmp(error->field, "/cwd") == 0)
-                        rpc_fail(request, true, RPC_INVALID_ARGUMENT, "cwd '%.300s' %s", cwd, error->sys == ENOTDIR ? "is not a directory"
-                                                                                              : error->sys == ENOENT ? "does not exist" : "cannot be entered");
+                        rpc_fail(request, true, RPC_INVALID_ARGUMENT, "cwd '%.300s' %s", cwd,
+                                error->sys == ENOTDIR          ? "is not a directory"
+                                        : error->sys == ENOENT ? "does not exist"
+                                                               : "cannot be entered");
                 else
-                        rpc_fail(request, true, error->code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INVALID_ARGUMENT, "error starting process: %s", error->text);
+                        rpc_fail(request, true,
+                                error->code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INVALID_ARGUMENT,
+                                "error starting process: %s", error->text);
         }
         process_free(process);
 }
@@ -143,12 +147,14 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 static void log_start(const struct envd_process *process)
 {
         const json_t *args = json_object_get(process->config, "args");
-        const char *last = json_string_value(json_array_get(args, json_array_size(args) - 1)), *command = json_string_value(json_object_get(process->config, "cmd"));
-        e2b_log(process->envd->sandbox, "info", "process %llu started: %s%s%s", (unsigned long long)process->pid, command ? command : "", last ? " ... " : "",
-                last ? last : "");
+        const char *last = json_string_value(json_array_get(args, json_array_size(args) - 1)),
+                   *command = json_string_value(json_object_get(process->config, "cmd"));
+        e2b_log(process->envd->sandbox, "info", "process %llu started: %s%s%s", (unsigned long long)process->pid,
+                command ? command : "", last ? " ... " : "", last ? last : "");
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct envd_process *process = call->owner;
         struct csn_error err;
@@ -156,7 +162,8 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         (void)fds;
         switch (kind) {
         case GUEST_STARTED:
-                if (process->pid || guest_get_number(bytes, len, &number, &err) < 0 || number == 0 || number > INT32_MAX)
+                if (process->pid || guest_get_number(bytes, len, &number, &err) < 0 || number == 0 ||
+                        number > INT32_MAX)
                         break;             /* a hostile guest may send GUEST_STARTED twice */
                 process->pid = number;
                 process->started_us = clock_us();
@@ -178,8 +185,9 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         case GUEST_EXITED:
                 if (guest_get_number(bytes, len, &number, &err) == 0)
                         process->status = (int)(number & 0xffff);
-                e2b_log(process->envd->sandbox, process->status ? "warn" : "info", "process %llu ended with %s %d", (unsigned long long)process->pid,
-                        WIFEXITED(process->status) ? "status" : "signal", WIFEXITED(process->status) ? WEXITSTATUS(process->status) : WTERMSIG(process->status));
+                e2b_log(process->envd->sandbox, process->status ? "warn" : "info", "process %llu ended with %s %d",
+                        (unsigned long long)process->pid, WIFEXITED(process->status) ? "status" : "signal",
+                        WIFEXITED(process->status) ? WEXITSTATUS(process->status) : WTERMSIG(process->status));
                 break;
         default:
                 break;
@@ -188,8 +196,11 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
 
 /* ---- starting ---- */
 
-#define TERMINAL_MEMBERS { .name = "pty", .kind = E2B_OBJECT }, { .name = "pty.size", .kind = E2B_OBJECT }, \
-                         { .name = "pty.size.rows", .kind = E2B_NUMBER, .most = UINT16_MAX }, { .name = "pty.size.cols", .kind = E2B_NUMBER, .most = UINT16_MAX }
+#define TERMINAL_MEMBERS \
+        { .name = "pty", .kind = E2B_OBJECT }, \
+        { .name = "pty.size", .kind = E2B_OBJECT }, \
+        { .name = "pty.size.rows", .kind = E2B_NUMBER, .most = UINT16_MAX }, \
+        { .name = "pty.size.cols", .kind = E2B_NUMBER, .most = UINT16_MAX }
 
 static json_t *object_of(const json_t *json, const char *name)
 {
@@ -224,7 +235,8 @@ static struct pair *read_envs(json_t *config, struct arena *arena, size_t *ret_n
         const char *name;
         size_t n = 0;
         json_object_foreach(envs, name, value) {
-                pairs[n++] = (struct pair){ arena_text(arena, "%s", name), arena_text(arena, "%s", json_string_value(value)) };
+                pairs[n++] = (struct pair){ arena_text(arena, "%s", name),
+                        arena_text(arena, "%s", json_string_value(value)) };
         }
         *ret_n = n;
         return pairs;
@@ -247,10 +259,12 @@ static json_t *config_of(const struct guest_process *program, const struct pair 
                 json_array_append_new(args, json_string(program->argv[i]));
         for (size_t i = 0; i < envs_n; i++)
                 json_object_set_new(names, envs[i].name, json_string(envs[i].value));
-        return json_pack("{s:s, s:o, s:o, s:s}", "cmd", program->argv[0], "args", args, "envs", names, "cwd", program->folder);
+        return json_pack("{s:s, s:o, s:o, s:s}", "cmd", program->argv[0], "args", args, "envs", names, "cwd",
+                program->folder);
 }
 
-static int start(struct envd_process *process, const json_t *message, const struct envd_target *target, struct csn_error *err)
+static int start(struct envd_process *process, const json_t *message, const struct envd_target *target,
+        struct csn_error *err)
 {
         static const struct guest_call_events events = { on_packet, envd_send_input, on_ended };
         const json_t *size = object_of(object_of(message, "pty"), "size");
@@ -258,18 +272,23 @@ static int start(struct envd_process *process, const json_t *message, const stru
         const char *cwd = rpc_string(given, "cwd");
         char folder[GUEST_PATH_MAX];
         struct arena arena = { 0 };
-        struct guest_process program = { .flags = read_flags(process, target->account), .rows = min_u64(rpc_number(size, "rows", 24), UINT16_MAX),
-                                         .columns = min_u64(rpc_number(size, "cols", 80), UINT16_MAX), .folder = folder };
+        struct guest_process program = { .flags = read_flags(process, target->account),
+                .rows = min_u64(rpc_number(size, "rows", 24), UINT16_MAX),
+                .columns = min_u64(rpc_number(size, "cols", 80), UINT16_MAX),
+                .folder = folder };
         size_t envs_n = 0;
         const struct pair *envs = read_envs(given, &arena, &envs_n);
         int rc = spell_path(cwd ? cwd : "", target->account, target->folder, folder, err);
         program.argv = read_args(given, &arena, &program.argv_n);
         if (rc == 0 && !program.argv)
-                rc = err_field(err, "process", "process needs cmd, the name of a program, and args, a list of at most %d texts", WIRE_ARGS_MAX - 1);
+                rc = err_field(err, "process",
+                        "process needs cmd, the name of a program, and args, a list of at most %d texts",
+                        WIRE_ARGS_MAX - 1);
         if (rc == 0 && process->tag && strlen(process->tag) > TAG_MAX)
                 rc = err_field(err, "tag", "tag has %zu bytes, %d are possible", strlen(process->tag), TAG_MAX);
         if (rc == 0) {
-                program.env = psandbox_env(target->sandbox->psandbox, target->account, envs, envs_n, &arena, &program.env_n);
+                program.env =
+                        psandbox_env(target->sandbox->psandbox, target->account, envs, envs_n, &arena, &program.env_n);
                 process->config = config_of(&program, envs, envs_n);
                 process->call = (struct guest_call){ .events = &events, .owner = process };
                 rc = guest_call_process(target->sandbox->psandbox, &process->call, &program, err);
@@ -280,10 +299,10 @@ static int start(struct envd_process *process, const json_t *message, const stru
 
 void envd_start(struct http_request *request)
 {
-        static const struct e2b_member members[] = { { .name = "process", .kind = E2B_OBJECT }, { .name = "process.cmd", .kind = E2B_TEXT },
-                                                     { .name = "process.args", .kind = E2B_TEXTS }, { .name = "process.envs", .kind = E2B_VARIABLES },
-                                                     { .name = "process.cwd", .kind = E2B_TEXT }, TERMINAL_MEMBERS, { .name = "tag", .kind = E2B_TEXT },
-                                                     { .name = "stdin", .kind = E2B_BOOL }, { 0 } };
+        static const struct e2b_member members[] = { { .name = "process", .kind = E2B_OBJECT },
+                { .name = "process.cmd", .kind = E2B_TEXT }, { .name = "process.args", .kind = E2B_TEXTS },
+                { .name = "process.envs", .kind = E2B_VARIABLES }, { .name = "process.cwd", .kind = E2B_TEXT },
+                TERMINAL_MEMBERS, { .name = "tag", .kind = E2B_TEXT }, { .name = "stdin", .kind = E2B_BOOL }, { 0 } };
         struct envd_target target;
         struct http_limit limit;
         struct csn_error err;
@@ -298,11 +317,14 @@ void envd_start(struct http_request *request)
         struct e2b_envd *envd = envd_of(target.sandbox);
         struct envd_process *process = mem_alloc(sizeof *process);
         const char *tag = rpc_string(message, "tag");
-        *process = (struct envd_process){ .next = envd->processes, .envd = envd, .loop = target.sandbox->service->loop,
-                                          .tag = tag ? mem_copy(tag, strlen(tag)) : NULL,
-                                          .terminal = object_of(message, "pty"), .input = rpc_bool(message, "stdin", true),
-                                          .deadline = { .fired = on_program_deadline, .owner = process },
-                                          .expiry = { .fired = on_expiry, .owner = process } };
+        *process = (struct envd_process){ .next = envd->processes,
+                .envd = envd,
+                .loop = target.sandbox->service->loop,
+                .tag = tag ? mem_copy(tag, strlen(tag)) : NULL,
+                .terminal = object_of(message, "pty"),
+                .input = rpc_bool(message, "stdin", true),
+                .deadline = { .fired = on_program_deadline, .owner = process },
+                .expiry = { .fired = on_expiry, .owner = process } };
         envd->processes = process;
         envd_listener_new(process, request, true);
         if (start(process, message, &target, &err) < 0) {
@@ -314,8 +336,10 @@ void envd_start(struct http_request *request)
 
 /* ---- lookup ---- */
 
-#define WHICH_MEMBERS { .name = "process", .kind = E2B_OBJECT }, { .name = "process.pid", .kind = E2B_NUMBER, .most = UINT32_MAX }, \
-                      { .name = "process.tag", .kind = E2B_TEXT }
+#define WHICH_MEMBERS \
+        { .name = "process", .kind = E2B_OBJECT }, \
+        { .name = "process.pid", .kind = E2B_NUMBER, .most = UINT32_MAX }, \
+        { .name = "process.tag", .kind = E2B_TEXT }
 
 static const struct e2b_member which_members[] = { WHICH_MEMBERS, { 0 } };
 
@@ -372,7 +396,8 @@ void envd_list_processes(struct http_request *request)
         if (!message)
                 return;
         json_t *list = json_array();
-        for (const struct envd_process *process = envd_of(target.sandbox)->processes; process; process = process->next) {
+        for (const struct envd_process *process = envd_of(target.sandbox)->processes; process;
+                process = process->next) {
                 if (!process->pid || process->over)
                         continue;
                 json_t *json = json_pack("{s:O, s:I}", "config", process->config, "pid", (json_int_t)process->pid);
@@ -404,19 +429,24 @@ static void on_impatience(struct timer *timer)
 
 static int signal_of(const char *name)
 {
-        return !name ? 0 : strcmp(name, "SIGNAL_SIGKILL") == 0 ? SIGKILL : strcmp(name, "SIGNAL_SIGTERM") == 0 ? SIGTERM : 0;
+        return !name                                  ? 0
+                : strcmp(name, "SIGNAL_SIGKILL") == 0 ? SIGKILL
+                : strcmp(name, "SIGNAL_SIGTERM") == 0 ? SIGTERM
+                                                      : 0;
 }
 
 /* A kill is answered after the end of the program: a client that lists programs next expects no such program. */
 void envd_signal(struct http_request *request)
 {
-        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 } };
+        static const struct e2b_member members[] = { WHICH_MEMBERS,
+                { .name = "signal", .kind = E2B_WORD, .words = "SIGNAL_SIGKILL SIGNAL_SIGTERM" }, { 0 } };
         json_t *message;
         struct envd_process *process = begin(request, members, &message);
         const char *name = rpc_string(message, "signal");
         int sig = signal_of(name);
         if (process && !sig) {
-                rpc_fail(request, false, RPC_UNIMPLEMENTED, "signal is missing; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM");
+                rpc_fail(request, false, RPC_UNIMPLEMENTED,
+                        "signal is missing; it has to be SIGNAL_SIGKILL or SIGNAL_SIGTERM");
         } else if (process && !guest_call_signal(&process->call, sig, 0)) {
                 rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "the sandbox does not take it; try again");
         } else if (process && sig == SIGKILL) {
@@ -431,8 +461,8 @@ void envd_signal(struct http_request *request)
 
 void envd_input(struct http_request *request)
 {
-        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "input", .kind = E2B_OBJECT }, { .name = "input.stdin", .kind = E2B_TEXT },
-                                                     { .name = "input.pty", .kind = E2B_TEXT }, { 0 } };
+        static const struct e2b_member members[] = { WHICH_MEMBERS, { .name = "input", .kind = E2B_OBJECT },
+                { .name = "input.stdin", .kind = E2B_TEXT }, { .name = "input.pty", .kind = E2B_TEXT }, { 0 } };
         json_t *message;
         struct envd_process *process = begin(request, members, &message);
         const json_t *input = object_of(message, "input");
@@ -441,8 +471,9 @@ void envd_input(struct http_request *request)
         if (!process)
                 ;
         else if (!text)
-                rpc_fail(request, false, RPC_INVALID_ARGUMENT, process->terminal ? "the process has a terminal: input has to have pty"
-                                                                                 : "the process has no terminal: input has to have stdin");
+                rpc_fail(request, false, RPC_INVALID_ARGUMENT,
+                        process->terminal ? "the process has a terminal: input has to have pty"
+                                          : "the process has no terminal: input has to have stdin");
         else if (!model_unbase64(&request->arena, text, strlen(text), &bytes))
                 rpc_fail(request, false, RPC_INVALID_ARGUMENT, "the input is no base64");
         else if (!process->input && !process->terminal)
@@ -462,7 +493,8 @@ void envd_close_input(struct http_request *request)
         if (!process)
                 return;
         if (process->terminal) {
-                rpc_fail(request, false, RPC_FAILED_PRECONDITION, "cannot close the input of a terminal; send Ctrl+D (0x04) instead");
+                rpc_fail(request, false, RPC_FAILED_PRECONDITION,
+                        "cannot close the input of a terminal; send Ctrl+D (0x04) instead");
         } else if (!process->input) {
                 rpc_fail(request, false, RPC_FAILED_PRECONDITION, "stdin not enabled or closed");
         } else {
@@ -482,7 +514,9 @@ void envd_update(struct http_request *request)
                 ;
         else if (size && !process->terminal)
                 rpc_fail(request, false, RPC_FAILED_PRECONDITION, "tty not assigned to process");
-        else if (size && (rows > UINT16_MAX || columns > UINT16_MAX || !guest_call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
+        else if (size &&
+                (rows > UINT16_MAX || columns > UINT16_MAX ||
+                        !guest_call_resize(&process->call, (unsigned)rows, (unsigned)columns)))
                 rpc_fail(request, false, RPC_INVALID_ARGUMENT, "rows and cols have to be numbers up to %d", UINT16_MAX);
         else
                 envd_answer_empty(request);

@@ -56,7 +56,8 @@ void envd_tell_output(struct envd_process *process, enum guest_kind kind, const 
 /* ---- waiting requests (process_input.c) ---- */
 
 /* Append a request to a list of the program. */
-struct envd_waiting *envd_waiting_new(struct envd_waiting **list, struct envd_process *process, struct http_request *request);
+struct envd_waiting *envd_waiting_new(struct envd_waiting **list, struct envd_process *process,
+        struct http_request *request);
 void envd_waiting_free(struct envd_waiting *waiting);
 /* Remove the first of a list.  The request is the caller's to answer. */
 struct http_request *envd_waiting_take(struct envd_waiting **list);

@@ -33,7 +33,8 @@ static void on_waiting_gone(struct http_request *request)
         envd_waiting_free(request->owner);
 }
 
-struct envd_waiting *envd_waiting_new(struct envd_waiting **list, struct envd_process *process, struct http_request *request)
+struct envd_waiting *envd_waiting_new(struct envd_waiting **list, struct envd_process *process,
+        struct http_request *request)
 {
         struct envd_waiting *waiting = mem_alloc(sizeof *waiting);
         *waiting = (struct envd_waiting){ .list = list, .process = process, .request = request };

@@ -81,9 +81,15 @@ struct envd_listener *envd_listener_new(struct envd_process *process, struct htt
 {
         struct envd_listener *listener = mem_alloc(sizeof *listener);
         uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
-        *listener = (struct envd_listener){ .next = process->listeners, .process = process, .request = request, .began = begins,
-                                       .keepalive = { .fired = on_keepalive, .owner = listener }, .deadline = { .fired = on_deadline, .owner = listener },
-                                       .keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) * 1000000 };
+        *listener = (struct envd_listener){ .next = process->listeners,
+                .process = process,
+                .request = request,
+                .began = begins,
+                .keepalive = { .fired = on_keepalive, .owner = listener },
+                .deadline = { .fired = on_deadline, .owner = listener },
+                .keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")),
+                                        RPC_KEEPALIVE_MAX_S) *
+                        1000000 };
         process->listeners = listener;
         request->owner = listener;
         request->gone = on_listener_gone;
@@ -121,7 +127,8 @@ static json_t *end_event(const struct envd_process *process)
         if (exited)
                 snprintf(status, sizeof status, "exit status %d", code);
         else
-                snprintf(status, sizeof status, "signal: %s%s", sigdescr_np(sig) ? sigdescr_np(sig) : "unknown", WCOREDUMP(process->status) ? " (core dumped)" : "");
+                snprintf(status, sizeof status, "signal: %s%s", sigdescr_np(sig) ? sigdescr_np(sig) : "unknown",
+                        WCOREDUMP(process->status) ? " (core dumped)" : "");
         if (!exited)
                 status[8] = (char)tolower((unsigned char)status[8]);
         json_t *json = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", exited, "status", status);
@@ -138,5 +145,6 @@ void envd_listener_end(struct envd_listener *listener)
         if (!timed_out && !tell(listener, "end", end_event(process)))
                 return;
         envd_listener_free(listener);
-        rpc_end(request, timed_out ? RPC_DEADLINE_EXCEEDED : 0, "the time-out of the program is over, and it was killed");
+        rpc_end(request, timed_out ? RPC_DEADLINE_EXCEEDED : 0,
+                "the time-out of the program is over, and it was killed");
 }

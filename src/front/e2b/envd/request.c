@@ -34,8 +34,10 @@ static bool find_account(struct e2b_sandbox *sandbox, const char *name, struct e
         bool has_root = psandbox_has_account(sandbox->psandbox, account_ROOT, &err) == 0;
         const json_t *build_spec = sandbox->wish.build_spec;
         const char *usual = json_string_value(json_object_get(build_spec, "user"));
-        *ret = (struct envd_target){ .sandbox = sandbox, .folder = json_string_value(json_object_get(build_spec, "workdir")) };
-        if (!e2b_account(name[0] || !usual ? name : usual, &ret->account) || (ret->account == account_ROOT && !has_root))
+        *ret = (struct envd_target){ .sandbox = sandbox,
+                .folder = json_string_value(json_object_get(build_spec, "workdir")) };
+        if (!e2b_account(name[0] || !usual ? name : usual, &ret->account) ||
+                (ret->account == account_ROOT && !has_root))
                 return false;
         if (has_root)
                 ret->flags = GUEST_FILE_AS_ROOT | (ret->account == account_USER ? GUEST_FILE_FOR_USER : 0);
@@ -58,12 +60,17 @@ bool envd_target(struct http_request *request, bool stream, struct envd_target *
 static bool is_signed(struct http_request *request, const struct e2b_sandbox *sandbox, bool writes)
 {
         char expected[SPELL_SIGNATURE_MAX];
-        const char *path = http_query(request, "path"), *user = http_query(request, "username"), *given = http_query(request, "signature");
-        spell_signature(path ? path : "", writes, user ? user : "", sandbox->token, http_query(request, "signature_expiration"), expected);
+        const char *path = http_query(request, "path"), *user = http_query(request, "username"),
+                   *given = http_query(request, "signature");
+        spell_signature(path ? path : "", writes, user ? user : "", sandbox->token,
+                http_query(request, "signature_expiration"), expected);
         return given && e2b_same(expected, given);
 }
 
-/* A URL that was signed names no sandbox where all of them have one server; each has a token of its own, so at most one fits. */
+/*
+ * A URL that was signed names no sandbox where all of them have one server; each has a token of its own, so at most one
+ * fits.
+ */
 static struct e2b_sandbox *find_signed(struct http_request *request, bool writes)
 {
         for (struct e2b_sandbox *sandbox = e2b_of(service_of(request))->sandboxes; sandbox; sandbox = sandbox->next)
@@ -76,7 +83,8 @@ static struct e2b_sandbox *find_signed(struct http_request *request, bool writes
 
 const char *envd_file_refusal(struct http_request *request, const struct e2b_sandbox *sandbox, bool writes)
 {
-        const char *token = http_header(request, "X-Access-Token"), *expires = http_query(request, "signature_expiration");
+        const char *token = http_header(request, "X-Access-Token"),
+                   *expires = http_query(request, "signature_expiration");
         if (!sandbox->token[0])
                 return NULL;
         if (token)
@@ -92,7 +100,8 @@ bool envd_file_target(struct http_request *request, bool writes, struct envd_tar
 {
         bool named = request->target;
         if (!named && !find_signed(request, writes)) {
-                e2b_error(request, MHD_HTTP_UNAUTHORIZED, "%s", http_query(request, "signature") ? "invalid signature" : "missing signature query parameter");
+                e2b_error(request, MHD_HTTP_UNAUTHORIZED, "%s",
+                        http_query(request, "signature") ? "invalid signature" : "missing signature query parameter");
                 return false;
         }
         const char *user = http_query(request, "username"), *why;
@@ -104,7 +113,8 @@ bool envd_file_target(struct http_request *request, bool writes, struct envd_tar
         else if (find_account(sandbox, user ? user : "", ret))
                 return true;
         else
-                e2b_error(request, MHD_HTTP_UNAUTHORIZED, "error looking up user '%.60s': user: unknown user %.60s", user, user);
+                e2b_error(request, MHD_HTTP_UNAUTHORIZED, "error looking up user '%.60s': user: unknown user %.60s",
+                        user, user);
         return false;
 }
 
@@ -126,7 +136,8 @@ json_t *envd_metadata(const struct guest_entry *entry)
         for (size_t i = 0; i < entry->labels_n; i++) {
                 struct arena arena = { 0 };
                 size_t len, name_len = strcspn(entry->labels[i], "=");
-                json_object_set_new(json, model_utf8(&arena, entry->labels[i], name_len, &len), text_json(entry->labels[i] + name_len + 1));
+                json_object_set_new(json, model_utf8(&arena, entry->labels[i], name_len, &len),
+                        text_json(entry->labels[i] + name_len + 1));
                 arena_done(&arena);
         }
         return json;
@@ -141,11 +152,12 @@ json_t *envd_entry(const struct guest_entry *entry, const char *path)
         spell_mode(entry->mode, permissions);
         time_print((int64_t)entry->mtime_ms, modified, sizeof modified);
         snprintf(size, sizeof size, "%llu", (unsigned long long)entry->size);
-        json_t *json = json_pack("{s:o, s:o, s:s, s:I, s:s, s:o, s:o, s:s}", "name", text_json(spell_name(path)), "path", text_json(path), "size", size, "mode",
-                                 (json_int_t)(mode & 0777), "permissions", permissions, "owner", text_json(entry->owner), "group", text_json(entry->group),
-                                 "modifiedTime", modified);
+        json_t *json = json_pack("{s:o, s:o, s:s, s:I, s:s, s:o, s:o, s:s}", "name", text_json(spell_name(path)),
+                "path", text_json(path), "size", size, "mode", (json_int_t)(mode & 0777), "permissions", permissions,
+                "owner", text_json(entry->owner), "group", text_json(entry->group), "modifiedTime", modified);
         if (S_ISREG(mode) || S_ISDIR(mode))
-                json_object_set_new(json, "type", json_string(S_ISREG(mode) ? "FILE_TYPE_FILE" : "FILE_TYPE_DIRECTORY"));
+                json_object_set_new(json, "type",
+                        json_string(S_ISREG(mode) ? "FILE_TYPE_FILE" : "FILE_TYPE_DIRECTORY"));
         if (link)
                 json_object_set_new(json, "symlinkTarget", text_json(entry->real[0] ? entry->real : path));
         json_t *metadata = envd_metadata(entry);
@@ -158,7 +170,11 @@ json_t *envd_entry(const struct guest_entry *entry, const char *path)
 
 void envd_refuse(struct http_request *request, bool stream, const struct csn_error *err)
 {
-        rpc_fail(request, stream, err->code == CSN_E_INPUT ? RPC_INVALID_ARGUMENT : err->code == CSN_E_BUSY ? RPC_UNAVAILABLE : RPC_INTERNAL, "%s", err->text);
+        rpc_fail(request, stream,
+                err->code == CSN_E_INPUT          ? RPC_INVALID_ARGUMENT
+                        : err->code == CSN_E_BUSY ? RPC_UNAVAILABLE
+                                                  : RPC_INTERNAL,
+                "%s", err->text);
 }
 
 static bool is_full(int sys)
@@ -166,12 +182,22 @@ static bool is_full(int sys)
         return sys == ENOSPC || sys == EDQUOT || sys == EFBIG;
 }
 
-void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call, const struct csn_error *error, const char *path)
+void envd_call_failed(struct http_request *request, bool stream, const struct guest_call *call,
+        const struct csn_error *error, const char *path)
 {
-        static const struct { int sys; enum rpc_code code; } rows[] = {
-                { ENOENT, RPC_NOT_FOUND }, { ENOTDIR, RPC_INVALID_ARGUMENT }, { EISDIR, RPC_INVALID_ARGUMENT }, { EEXIST, RPC_INVALID_ARGUMENT },
-                { EALREADY, RPC_ALREADY_EXISTS }, { ELOOP, RPC_FAILED_PRECONDITION }, { EACCES, RPC_PERMISSION_DENIED }, { EPERM, RPC_PERMISSION_DENIED },
-                { EROFS, RPC_PERMISSION_DENIED }, { ENAMETOOLONG, RPC_INVALID_ARGUMENT }, { EINVAL, RPC_INVALID_ARGUMENT },
+        static const struct { int sys; enum rpc_code code;
+        } rows[] = {
+                { ENOENT, RPC_NOT_FOUND },
+                { ENOTDIR, RPC_INVALID_ARGUMENT },
+                { EISDIR, RPC_INVALID_ARGUMENT },
+                { EEXIST, RPC_INVALID_ARGUMENT },
+                { EALREADY, RPC_ALREADY_EXISTS },
+                { ELOOP, RPC_FAILED_PRECONDITION },
+                { EACCES, RPC_PERMISSION_DENIED },
+                { EPERM, RPC_PERMISSION_DENIED },
+                { EROFS, RPC_PERMISSION_DENIED },
+                { ENAMETOOLONG, RPC_INVALID_ARGUMENT },
+                { EINVAL, RPC_INVALID_ARGUMENT },
         };
         enum rpc_code code = is_full(error->sys) || error->code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INTERNAL;
         if (!call->refused) {
@@ -189,7 +215,8 @@ void envd_call_failed(struct http_request *request, bool stream, const struct gu
                 rpc_fail(request, stream, code, "%s", error->text);
 }
 
-void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error, const char *path)
+void envd_file_failed(struct http_request *request, const struct guest_call *call, const struct csn_error *error,
+        const char *path)
 {
         int sys = error->sys;
         if (!call->refused)
@@ -199,9 +226,11 @@ void envd_file_failed(struct http_request *request, const struct guest_call *cal
         else if (sys == EISDIR)
                 e2b_error(request, MHD_HTTP_BAD_REQUEST, "path '%.300s' is a directory", path);
         else if (is_full(sys))
-                e2b_error(request, MHD_HTTP_INSUFFICIENT_STORAGE, "not enough disk space available to write '%.300s'", path);
+                e2b_error(request, MHD_HTTP_INSUFFICIENT_STORAGE, "not enough disk space available to write '%.300s'",
+                        path);
         else if (error->code == CSN_E_BUSY)
                 e2b_error(request, MHD_HTTP_TOO_MANY_REQUESTS, "%s", error->text);
         else
-                e2b_error(request, error->code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", error->text);
+                e2b_error(request, error->code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                        "%s", error->text);
 }

@@ -1,6 +1,7 @@
 /*
- * POST /files: one file as it is, or several of multipart/form-data; either may be compressed.  The body goes through two steps, each with a
- * buffer of its own: what comes is inflated, and what that gives is taken apart into files, which the guest writes one after another.
+ * POST /files: one file as it is, or several of multipart/form-data; either may be compressed.  The body goes through
+ * two steps, each with a buffer of its own: what comes is inflated, and what that gives is taken apart into files,
+ * which the guest writes one after another.
  */
 #include "front/e2b/envd/envd.h"
 
@@ -17,7 +18,7 @@
 struct upload {
         struct http_request *request;
         const char *folder;                /* below which relative paths are; NULL: the home */
-        int account;                       /* fields.def; the sandbox is asked for each time, for between two files it may go */
+        int account; /* fields.def; the sandbox is asked for each time, for between two files it may go */
         uint64_t flags;
         bool multipart;
         struct multipart parser;
@@ -82,7 +83,8 @@ static void fail(struct upload *upload, unsigned status, const struct csn_error 
 
 /* ---- one file ---- */
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct upload *upload = call->owner;
         struct arena arena = { 0 };
@@ -91,9 +93,11 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         size_t text_len;
         (void)fds;
         /* At its end, and once: what else a guest says is not put into the answer. */
-        if (kind == GUEST_ENTRY && upload->ending && json_array_size(upload->written) < upload->parts && guest_get_entry(bytes, len, &arena, &entry, &err) == 0) {
+        if (kind == GUEST_ENTRY && upload->ending && json_array_size(upload->written) < upload->parts &&
+                guest_get_entry(bytes, len, &arena, &entry, &err) == 0) {
                 const char *path = model_utf8(&arena, upload->current, strlen(upload->current), &text_len);
-                json_t *json = json_pack("{s:s, s:s, s:s}", "path", path, "name", spell_name(path), "type", "file"), *metadata = envd_metadata(&entry);
+                json_t *json = json_pack("{s:s, s:s, s:s}", "path", path, "name", spell_name(path), "type", "file"),
+                       *metadata = envd_metadata(&entry);
                 if (metadata)
                         json_object_set_new(json, "metadata", metadata);
                 json_array_append_new(upload->written, json);
@@ -115,9 +119,11 @@ static void write_failed(struct upload *upload, const struct guest_call *call, c
         if (!call->refused)
                 fail(upload, MHD_HTTP_BAD_GATEWAY, error);
         else if (sys == ENOSPC || sys == EDQUOT || sys == EFBIG)
-                err_set(&why, CSN_E_INPUT, 0, "not enough disk space available"), fail(upload, MHD_HTTP_INSUFFICIENT_STORAGE, &why);
+                err_set(&why, CSN_E_INPUT, 0, "not enough disk space available"),
+                        fail(upload, MHD_HTTP_INSUFFICIENT_STORAGE, &why);
         else if (sys == EISDIR)
-                err_set(&why, CSN_E_INPUT, 0, "path is a directory: %.300s", upload->current), fail(upload, MHD_HTTP_BAD_REQUEST, &why);
+                err_set(&why, CSN_E_INPUT, 0, "path is a directory: %.300s", upload->current),
+                        fail(upload, MHD_HTTP_BAD_REQUEST, &why);
         else
                 fail(upload, error->code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, error);
 }
@@ -134,8 +140,12 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 static void begin_file(struct upload *upload, const char *path)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
-        const struct guest_file file = { .verb = GUEST_WRITE, .flags = upload->flags | GUEST_FILE_IN_PLACE, .path = upload->current,
-                                         .space = (char[]){ ENVD_LABELS }, .labels = upload->labels, .labels_n = upload->labels_n };
+        const struct guest_file file = { .verb = GUEST_WRITE,
+                .flags = upload->flags | GUEST_FILE_IN_PLACE,
+                .path = upload->current,
+                .space = (char[]){ ENVD_LABELS },
+                .labels = upload->labels,
+                .labels_n = upload->labels_n };
         const struct e2b_sandbox *sandbox = e2b_target(upload->request);
         struct csn_error err;
         if (!sandbox) {
@@ -166,8 +176,9 @@ static void begin_part(struct upload *upload)
                 err_field(&err, "/", "a part has no filename, and the request no path");
                 fail(upload, MHD_HTTP_BAD_REQUEST, &err);
         } else if (upload->path[0] && upload->parts) {
-                err_field(&err, "/", "you cannot upload multiple files to the same path '%.300s' in one upload request, only the first specified file was uploaded",
-                          upload->path);
+                err_field(&err, "/",
+                        "you cannot upload multiple files to the same path '%.300s' in one upload request, only the first specified file was uploaded",
+                        upload->path);
                 fail(upload, MHD_HTTP_BAD_REQUEST, &err);
         } else if (upload->path[0]) {
                 begin_file(upload, upload->path);
@@ -272,7 +283,9 @@ static size_t take_compressed(struct upload *upload, const char *bytes, size_t l
                 buf_add(&upload->plain, room, sizeof room - inflater->avail_out);
                 upload->inflated_n += sizeof room - inflater->avail_out;
                 if (upload->inflated_n > INFLATED_MAX) {
-                        err_field(&err, "/", "the body is longer than %llu MiB when it is decompressed; send it in several, or as it is", INFLATED_MAX / MIB);
+                        err_field(&err, "/",
+                                "the body is longer than %llu MiB when it is decompressed; send it in several, or as it is",
+                                INFLATED_MAX / MIB);
                         fail(upload, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 }
                 upload->inflated = rc == Z_STREAM_END;
@@ -376,7 +389,9 @@ static int open_body(struct upload *upload, struct csn_error *err)
         const char *type = http_header(request, "Content-Type"), *encoding = http_header(request, "Content-Encoding");
         upload->multipart = !is_type(type, "application/octet-stream");
         if (upload->multipart && (!type || strncasecmp(type, "multipart/", 10) != 0))
-                return err_field(err, "", "unsupported content type: %.100s, expected multipart/form-data or application/octet-stream", type ? type : "");
+                return err_field(err, "",
+                        "unsupported content type: %.100s, expected multipart/form-data or application/octet-stream",
+                        type ? type : "");
         if (upload->multipart && multipart_init(&upload->parser, type, err) < 0)
                 return -err->code;
         if (!upload->multipart && !upload->path[0])
@@ -400,14 +415,20 @@ void envd_post_files(struct http_request *request)
         if (!envd_file_target(request, true, &target))
                 return;
         struct upload *upload = mem_alloc(sizeof *upload);
-        *upload = (struct upload){ .request = request, .folder = target.folder ? arena_text(&request->arena, "%s", target.folder) : NULL, .account = target.account, .flags = target.flags, .written = json_array(),
-                                    .turn = { .fired = on_turn, .owner = upload } };
+        *upload = (struct upload){ .request = request,
+                .folder = target.folder ? arena_text(&request->arena, "%s", target.folder) : NULL,
+                .account = target.account,
+                .flags = target.flags,
+                .written = json_array(),
+                .turn = { .fired = on_turn, .owner = upload } };
         buf_init(&upload->plain, 2 * PLAIN_MAX);
         labels.list = arena_alloc(&request->arena, WIRE_ARGS_MAX * sizeof *labels.list);
         http_each_header(request, add_label, &labels);
         upload->labels = labels.list;
         upload->labels_n = labels.n;
-        int rc = labels.err.code ? -labels.err.code : given ? spell_path(given, target.account, target.folder, upload->path, &labels.err) : 0;
+        int rc = labels.err.code ? -labels.err.code
+                : given          ? spell_path(given, target.account, target.folder, upload->path, &labels.err)
+                                 : 0;
         if (rc == 0)
                 rc = open_body(upload, &labels.err);
         if (rc < 0) {

@@ -1,6 +1,6 @@
 /*
- * What happens in folders: as a stream for as long as its client is there, or collected until somebody fetches it.  Who wants to know what a file
- * was when something happened to it is told when it was looked at, one event after another.
+ * What happens in folders: as a stream for as long as its client is there, or collected until somebody fetches it.  Who
+ * wants to know what a file was when something happened to it is told when it was looked at, one event after another.
  */
 #include "front/e2b/envd/envd.h"
 
@@ -22,7 +22,8 @@ struct happening {
 struct envd_watcher {
         struct envd_watcher *next;
         struct e2b_sandbox *sandbox;
-        struct http_request *request;      /* whose answer it is; of one that collects, only until it watches.  NULL: nobody is there any more */
+        /* The request that gets the answer; of a watcher that collects, only until the watch begins.  NULL: none. */
+        struct http_request *request;
         struct guest_call call, look;
         char *folder;
         uint64_t flags;
@@ -159,7 +160,8 @@ static void tell_first(struct envd_watcher *watcher)
 
 static void look_on(struct envd_watcher *watcher);
 
-static void on_look_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_look_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct envd_watcher *watcher = call->owner;
         struct arena arena = { 0 };
@@ -192,7 +194,10 @@ static void look_on(struct envd_watcher *watcher)
         static const struct guest_call_events events = { on_look_packet, on_look_room, on_look_ended };
         struct csn_error err;
         while (watcher->first && !watcher->look.psandbox) {
-                const struct guest_file file = { .verb = GUEST_STAT, .flags = watcher->flags, .path = watcher->first->path, .space = (char[]){ ENVD_LABELS } };
+                const struct guest_file file = { .verb = GUEST_STAT,
+                        .flags = watcher->flags,
+                        .path = watcher->first->path,
+                        .space = (char[]){ ENVD_LABELS } };
                 watcher->look = (struct guest_call){ .events = &events, .owner = watcher };
                 if (guest_call_file(watcher->sandbox->psandbox, &watcher->look, &file, &err) == 0)
                         return;
@@ -222,8 +227,12 @@ static void begin(struct envd_watcher *watcher)
 
 static void happened(struct envd_watcher *watcher, const struct guest_event *event)
 {
-        static const char *const names[] = { [GUEST_CREATED] = "EVENT_TYPE_CREATE", [GUEST_CHANGED] = "EVENT_TYPE_WRITE", [GUEST_ATTRIBUTES] = "EVENT_TYPE_CHMOD",
-                                             [GUEST_REMOVED] = "EVENT_TYPE_REMOVE", [GUEST_RENAMED] = "EVENT_TYPE_RENAME", [GUEST_LOST] = NULL };
+        static const char *const names[] = { [GUEST_CREATED] = "EVENT_TYPE_CREATE",
+                [GUEST_CHANGED] = "EVENT_TYPE_WRITE",
+                [GUEST_ATTRIBUTES] = "EVENT_TYPE_CHMOD",
+                [GUEST_REMOVED] = "EVENT_TYPE_REMOVE",
+                [GUEST_RENAMED] = "EVENT_TYPE_RENAME",
+                [GUEST_LOST] = NULL };
         struct arena arena = { 0 };
         size_t len;
         if (!names[event->what]) {
@@ -249,7 +258,8 @@ static void happened(struct envd_watcher *watcher, const struct guest_event *eve
         arena_done(&arena);
 }
 
-static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         struct envd_watcher *watcher = call->owner;
         struct arena arena = { 0 };
@@ -287,7 +297,9 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 static void keep_time(struct envd_watcher *watcher, const struct http_request *request)
 {
         uint64_t timeout_ms = rpc_header_number(http_header(request, "Connect-Timeout-Ms"));
-        watcher->keepalive_us = min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) * 1000000;
+        watcher->keepalive_us =
+                min_u64(rpc_header_number(http_header(request, "Keepalive-Ping-Interval")), RPC_KEEPALIVE_MAX_S) *
+                1000000;
         watcher->keepalive = (struct timer){ .fired = on_keepalive, .owner = watcher };
         watcher->deadline = (struct timer){ .fired = on_deadline, .owner = watcher };
         if (timeout_ms)
@@ -301,14 +313,16 @@ static bool has_room(struct http_request *request, struct e2b_envd *envd, bool c
                 n += watcher->collects;
         if (!collects || n < WATCHERS_MAX)
                 return true;
-        rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED, "%d watchers collect in this sandbox, as many as there may be; remove one", WATCHERS_MAX);
+        rpc_fail(request, false, RPC_RESOURCE_EXHAUSTED,
+                "%d watchers collect in this sandbox, as many as there may be; remove one", WATCHERS_MAX);
         return false;
 }
 
 static void watch(struct http_request *request, bool collects)
 {
-        static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT }, { .name = "recursive", .kind = E2B_BOOL }, { .name = "includeEntry", .kind = E2B_BOOL },
-                                                     { .name = "allowNetworkMounts", .kind = E2B_BOOL }, { 0 } };
+        static const struct e2b_member members[] = { { .name = "path", .kind = E2B_TEXT },
+                { .name = "recursive", .kind = E2B_BOOL }, { .name = "includeEntry", .kind = E2B_BOOL },
+                { .name = "allowNetworkMounts", .kind = E2B_BOOL }, { 0 } };
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct envd_target target;
         struct csn_error err;
@@ -328,9 +342,17 @@ static void watch(struct http_request *request, bool collects)
         if (!has_room(request, envd, collects))
                 return;
         struct envd_watcher *watcher = mem_alloc(sizeof *watcher);
-        *watcher = (struct envd_watcher){ .sandbox = target.sandbox, .request = request, .call = { .events = &events, .owner = watcher },
-                                          .folder = mem_copy(path, strlen(path)), .flags = target.flags, .collects = collects, .entries = entries,
-                                          .id = ++envd->watchers_made, .collected = json_array(), .last = &watcher->first, .next = envd->watchers };
+        *watcher = (struct envd_watcher){ .sandbox = target.sandbox,
+                .request = request,
+                .call = { .events = &events, .owner = watcher },
+                .folder = mem_copy(path, strlen(path)),
+                .flags = target.flags,
+                .collects = collects,
+                .entries = entries,
+                .id = ++envd->watchers_made,
+                .collected = json_array(),
+                .last = &watcher->first,
+                .next = envd->watchers };
         envd->watchers = watcher;
         if (!collects) {
                 keep_time(watcher, request);
@@ -338,7 +360,9 @@ static void watch(struct http_request *request, bool collects)
         }
         request->owner = watcher;
         request->gone = on_gone;
-        const struct guest_file file = { .verb = GUEST_WATCH, .flags = target.flags, .depth = deep ? DEPTH_MAX : 1, .path = path };
+        const struct guest_file file = {
+                .verb = GUEST_WATCH, .flags = target.flags, .depth = deep ? DEPTH_MAX : 1, .path = path
+        };
         if (guest_call_file(target.sandbox->psandbox, &watcher->call, &file, &err) < 0) {
                 watcher_free(watcher);
                 envd_refuse(request, !collects, &err);

@@ -7,7 +7,8 @@
 
 struct e2b_interpreter {
         struct e2b_context *contexts;
-        struct e2b_context *lost;          /* that did not begin; the engine was telling so, and they are closed before the next one begins */
+        /* Contexts that did not begin, as the engine reports; closed before the next one begins. */
+        struct e2b_context *lost;
         struct guest_call health;                /* for those inside, who ask its port */
 };
 
@@ -17,11 +18,14 @@ static void context_free(struct e2b_context *one)
         free(one);
 }
 
-static struct e2b_context *context_new(struct e2b_interpreter *interpreter, const char *language, const char *cwd, bool is_default)
+static struct e2b_context *context_new(struct e2b_interpreter *interpreter, const char *language, const char *cwd,
+        bool is_default)
 {
         struct e2b_context *one = mem_alloc(sizeof *one), **at = &interpreter->contexts;
         char id[2 * 16 + 1];
-        *one = (struct e2b_context){ .language = language, .cwd = mem_copy(cwd, strlen(cwd)), .is_default = is_default };
+        *one = (struct e2b_context){
+                .language = language, .cwd = mem_copy(cwd, strlen(cwd)), .is_default = is_default
+        };
         hex_random(16, id);
         snprintf(one->id, sizeof one->id, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
         while (*at)
@@ -126,8 +130,8 @@ static void close_lost(struct e2b_sandbox *sandbox)
         interpreter->lost = NULL;
 }
 
-int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter, struct context **ret, bool *ret_new,
-                     struct csn_error *err)
+int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter,
+        struct context **ret, bool *ret_new, struct csn_error *err)
 {
         struct context_request given = { 0 };
         *ret_new = false;
@@ -173,7 +177,8 @@ void e2b_context_lose(struct e2b_sandbox *sandbox, struct e2b_context *one)
 
 /* ---- what starts with a sandbox ---- */
 
-static void on_health_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
+static void on_health_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
+        int fds[WIRE_FDS_MAX])
 {
         (void)call, (void)kind, (void)bytes, (void)len, (void)fds;
 }
@@ -208,6 +213,7 @@ void e2b_interpreter_warm(struct e2b_sandbox *sandbox)
         struct csn_error err;
         bool is_new;
         tell_those_inside(sandbox);
-        if (e2b_context_of(sandbox, lang_python.name, &one, &err) < 0 || e2b_context_open(sandbox, one, NULL, &context, &is_new, &err) < 0)
+        if (e2b_context_of(sandbox, lang_python.name, &one, &err) < 0 ||
+                e2b_context_open(sandbox, one, NULL, &context, &is_new, &err) < 0)
                 log_text(LOG_DEBUG, "no interpreter is started ahead in sandbox %s: %s", sandbox->id, err.text);
 }

@@ -1,6 +1,6 @@
 /*
- * Executions in E2B's words: a request that is answered by lines of JSON as they come.  A client that goes away takes its
- * execution back; the context lives on.
+ * Executions in E2B's words: a request that is answered by lines of JSON as they come.  A client that goes away takes
+ * its execution back; the context lives on.
  */
 #include "front/e2b/interpreter/interpreter.h"
 
@@ -10,7 +10,8 @@
 
 #define KEEPALIVE_US (5 * 1000000ULL)           /* a sign of life is sent so often */
 #define GATHER_US 50000                    /* what is printed within that time is one line of the answer */
-#define REST_US 200000                     /* how much longer the rest of a line may take: print() writes text and line end by two calls */
+/* how much longer the rest of a line may take: print() writes text and line end by two calls */
+#define REST_US 200000
 #define LINE_MAX (64 * MIB)
 
 struct execution {
@@ -59,7 +60,8 @@ static void begin(struct execution *execution)
         if (execution->begun || !number)
                 return;
         execution->begun = true;
-        send_line(execution, json_pack("{s:s, s:I}", "type", "number_of_executions", "execution_count", (json_int_t)number));
+        send_line(execution,
+                json_pack("{s:s, s:I}", "type", "number_of_executions", "execution_count", (json_int_t)number));
 }
 
 /* At the end what is no whole character either. */
@@ -73,8 +75,9 @@ static void send_printed(struct execution *execution, bool all)
         if (!len)
                 return;
         time_print(time_now_ms(), now, sizeof now);
-        send_line(execution, json_pack("{s:s, s:o, s:s}", "type", execution->stream == 1 ? "stdout" : "stderr", "text", json_text(printed->bytes, len),
-                                       "timestamp", now));
+        send_line(execution,
+                json_pack("{s:s, s:o, s:s}", "type", execution->stream == 1 ? "stdout" : "stderr", "text",
+                        json_text(printed->bytes, len), "timestamp", now));
         memmove(printed->bytes, printed->bytes + len, printed->len - len);
         printed->len -= len;
 }
@@ -120,7 +123,8 @@ static void on_output(void *own, int stream, const void *bytes, size_t len)
         execution->stream = stream;
         if (!buf_add(&execution->printed, bytes, len))
                 execution->lost = true;
-        else if (execution->printed.len > HTTP_STREAM_MAX / 8 || (execution->waits_for_rest && ends_a_line(&execution->printed)))
+        else if (execution->printed.len > HTTP_STREAM_MAX / 8 ||
+                (execution->waits_for_rest && ends_a_line(&execution->printed)))
                 send_printed(execution, false);
         else if (!execution->gather.active)
                 loop_timer(execution->loop, &execution->gather, GATHER_US);
@@ -139,7 +143,8 @@ static void add_json(json_t *bundle, const struct value *value)
 {
         bool is_plain = strcmp(value->type, "dict") == 0 || strcmp(value->type, "list") == 0;
         if (is_plain && HAS(value, value, value) && !json_object_get(bundle, "application/json"))
-                json_object_set_new(bundle, "application/json", model_read(value->value, strlen(value->value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
+                json_object_set_new(bundle, "application/json",
+                        model_read(value->value, strlen(value->value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
 }
 
 /* The value as a bundle again: in a record contents are texts.  The caller's reference. */
@@ -169,7 +174,8 @@ static json_t *error_of(const struct failure *error)
         for (size_t i = 0; i < error->traceback_n; i++)
                 buf_printf(&text, "%s%s", i ? "\n" : "", error->traceback[i]);
         if (!error->traceback_n && error->text)
-                buf_printf(&text, "  line %d\n    %s\n    %*s^\n", (int)error->line, error->text, error->column > 1 ? (int)min_u64(error->column - 1, 1000) : 0, "");
+                buf_printf(&text, "  line %d\n    %s\n    %*s^\n", (int)error->line, error->text,
+                        error->column > 1 ? (int)min_u64(error->column - 1, 1000) : 0, "");
         if (!error->traceback_n)
                 buf_printf(&text, "%s: %s", error->type, error->message);
         json_t *line = error_line(error->type, error->message, text.bytes ? text.bytes : "");
@@ -189,8 +195,10 @@ static void send_end(struct execution *execution, const struct run_result *resul
         if (result->error.type)
                 send_line(execution, error_of(&result->error));
         else if (result->status != status_COMPLETED)
-                send_line(execution, error_line(result->status == status_CANCELLED ? "ContextRestarting" : "UnexpectedEndOfExecution",
-                                                result->error.message ? result->error.message : "the execution ended", ""));
+                send_line(execution,
+                        error_line(result->status == status_CANCELLED ? "ContextRestarting"
+                                                                      : "UnexpectedEndOfExecution",
+                                result->error.message ? result->error.message : "the execution ended", ""));
         send_line(execution, json_pack("{s:s}", "type", "end_of_execution"));
 }
 
@@ -224,7 +232,12 @@ static void on_drop(void *own)
         buf_done(&execution->printed);
 }
 
-static const struct run_responder words = { .answer = on_answer, .output = on_output, .display = on_display, .room = on_room, .gone = on_gone, .drop = on_drop };
+static const struct run_responder words = { .answer = on_answer,
+        .output = on_output,
+        .display = on_display,
+        .room = on_room,
+        .gone = on_gone,
+        .drop = on_drop };
 
 /* ---- POST /execute ---- */
 
@@ -232,8 +245,12 @@ static void start(struct http_request *request, struct run *run, const char *lan
 {
         struct loop *loop = service_of(request)->loop;
         struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
-        *execution = (struct execution){ .request = request, .loop = loop, .run = run, .language = language,
-                                         .keepalive = { .fired = on_keepalive, .owner = execution }, .gather = { .fired = on_gathered, .owner = execution } };
+        *execution = (struct execution){ .request = request,
+                .loop = loop,
+                .run = run,
+                .language = language,
+                .keepalive = { .fired = on_keepalive, .owner = execution },
+                .gather = { .fired = on_gathered, .owner = execution } };
         buf_init(&execution->printed, HTTP_STREAM_MAX / 2);
         http_stream(request, MHD_HTTP_OK, "application/x-ndjson");
         loop_timer(loop, &execution->keepalive, KEEPALIVE_US);
@@ -245,10 +262,12 @@ static void fail_text(struct http_request *request, unsigned status, const char 
         http_answer(request, status, "text/plain; charset=utf-8", mem_copy(text, strlen(text)), strlen(text));
 }
 
-static void fail_member(struct http_request *request, const char *name, const char *type, const char *text, json_t *input)
+static void fail_member(struct http_request *request, const char *name, const char *type, const char *text,
+        json_t *input)
 {
         http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT,
-                  json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text, "input", input ? input : json_null()));
+                json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text,
+                        "input", input ? input : json_null()));
 }
 
 bool e2b_check_text(struct http_request *request, const json_t *body, const char *name)
@@ -266,7 +285,8 @@ static bool check_members(struct http_request *request, json_t *body)
         json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value;
         const char *name;
         if (!json_is_string(code)) {
-                fail_member(request, "code", code ? "string_type" : "missing", code ? "Input should be a valid string" : "Field required", code);
+                fail_member(request, "code", code ? "string_type" : "missing",
+                        code ? "Input should be a valid string" : "Field required", code);
                 return false;
         }
         if (!e2b_check_text(request, body, "context_id") || !e2b_check_text(request, body, "language"))
@@ -288,7 +308,8 @@ static bool check_members(struct http_request *request, json_t *body)
 static struct e2b_context *context_for(struct http_request *request, const json_t *body)
 {
         struct e2b_sandbox *sandbox = e2b_target(request);
-        const char *id = json_string_value(json_object_get(body, "context_id")), *language = json_string_value(json_object_get(body, "language"));
+        const char *id = json_string_value(json_object_get(body, "context_id")),
+                   *language = json_string_value(json_object_get(body, "language"));
         struct e2b_context *one = NULL;
         struct csn_error err;
         if (id && language)
@@ -308,8 +329,8 @@ static struct run *run_of(struct http_request *request, struct e2b_context *one,
         bool is_new;
         if (e2b_context_open(e2b_target(request), one, NULL, &context, &is_new, err) < 0)
                 return NULL;
-        json_t *ours = json_pack("{s:s, s:s, s:O, s:b, s:b}", "context", context_id(context), "profile", "e2b", "code", json_object_get(body, "code"),
-                                 "show_saved", true, "quiet_errors", true);
+        json_t *ours = json_pack("{s:s, s:s, s:O, s:b, s:b}", "context", context_id(context), "profile", "e2b", "code",
+                json_object_get(body, "code"), "show_saved", true, "quiet_errors", true);
         if (json_is_object(variables))
                 json_object_set(ours, "env", variables);
         return service_new_run(request, ours, err);
@@ -337,7 +358,8 @@ void e2b_execute(struct http_request *request)
         if (!one)
                 return;
         if (!run) {
-                e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err.text);
+                e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s",
+                        err.text);
         } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || service_may_run(request, run, true,
                                                                                               &limit, &err) < 0) {
                 run_free(run);

@@ -22,7 +22,8 @@ struct opening {
 
 static void refuse(struct http_request *request, const struct csn_error *err)
 {
-        e2b_error(request, err->code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s", err->text);
+        e2b_error(request, err->code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s",
+                err->text);
 }
 
 static void answer_opened(struct http_request *request, const struct e2b_context *one, bool is_restart)
@@ -66,7 +67,9 @@ static void on_gone(struct http_request *request)
 static struct opening *opening_new(struct http_request *request, bool is_restart)
 {
         struct opening *opening = mem_alloc(sizeof *opening);
-        *opening = (struct opening){ .waiter = { .done = on_opened, .owner = opening }, .request = request, .is_restart = is_restart };
+        *opening = (struct opening){
+                .waiter = { .done = on_opened, .owner = opening }, .request = request, .is_restart = is_restart
+        };
         request->owner = opening;
         request->gone = on_gone;
         return opening;
@@ -84,7 +87,8 @@ static void opening_free(struct opening *opening)
 static void not_found(struct http_request *request)
 {
         char *text = arena_text(&request->arena, "Context %.100s not found", http_part(request, 0));
-        http_answer(request, MHD_HTTP_NOT_FOUND, "text/plain; charset=utf-8", mem_copy(text, strlen(text)), strlen(text));
+        http_answer(request, MHD_HTTP_NOT_FOUND, "text/plain; charset=utf-8", mem_copy(text, strlen(text)),
+                strlen(text));
 }
 
 static void list(struct http_request *request)
@@ -170,10 +174,12 @@ static void health(struct http_request *request)
 
 const struct http_route e2b_interpreter_routes[] = {
         { "GET", "/health", "*", 0, BODY_NONE, health, "Whether the interpreter answers.", NULL, NULL },
-        { "POST", "/execute", "*", 0, BODY_WHOLE, e2b_execute, "Execute code in a context, told as lines of JSON.", NULL, NULL },
+        { "POST", "/execute", "*", 0, BODY_WHOLE, e2b_execute, "Execute code in a context, told as lines of JSON.",
+                NULL, NULL },
         { "GET", "/contexts", "*", 0, BODY_NONE, list, "All contexts, as they were made.", NULL, NULL },
         { "POST", "/contexts", "*", 0, BODY_WHOLE, post, "A new context.", NULL, NULL },
         { "DELETE", "/contexts/{id}", "*", 0, BODY_NONE, delete, "End a context.", NULL, NULL },
-        { "POST", "/contexts/{id}/restart", "*", 0, BODY_WHOLE, restart, "A new interpreter for a context.", NULL, NULL },
+        { "POST", "/contexts/{id}/restart", "*", 0, BODY_WHOLE, restart, "A new interpreter for a context.", NULL,
+                NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };

@@ -40,8 +40,8 @@ int e2b_context_of(struct e2b_sandbox *sandbox, const char *language, struct e2b
  * The engine's context, created if missing.  waiter may be NULL; it is called once when a new context is ready, and not
  * called for an existing context: *ret_new tells the difference.  Errors: as context_open().
  */
-int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter, struct context **ret, bool *ret_new,
-                     struct csn_error *err);
+int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struct context_waiter *waiter,
+        struct context **ret, bool *ret_new, struct csn_error *err);
 
 /*
  * The engine's name of a language, by any of its names; NULL is Python.  Errors: CSN_E_LANGUAGE (unknown), CSN_E_INPUT

@@ -46,7 +46,8 @@ static bool is_left_out(const json_t *bundle, const char *mime, const char *lang
         if (strcmp(mime, JSON) != 0)
                 return false;
         bool is_script = strcmp(language, "javascript") == 0 || strcmp(language, "typescript") == 0;
-        return json_object_get(bundle, TABLE) || (is_script && json_object_size(bundle) == 2 && json_object_get(bundle, PLAIN));
+        return json_object_get(bundle, TABLE) ||
+                (is_script && json_object_size(bundle) == 2 && json_object_get(bundle, PLAIN));
 }
 
 json_t *e2b_result(const json_t *bundle, const char *language, bool is_main)

@@ -27,7 +27,9 @@ __attribute__((format(printf, 3, 4))) static void note(struct build *build, cons
         const char *clean = model_utf8(&arena, text, strlen(text), &len);
         build->log_bytes += len;
         if (json_array_size(build->log) < BUILD_LINES_MAX && build->log_bytes <= BUILD_LOG_BYTES)
-                json_array_append_new(build->log, json_pack("{s:o, s:s, s:s%}", "timestamp", e2b_time(time_now_ms()), "level", level, "message", clean, len));
+                json_array_append_new(build->log,
+                        json_pack("{s:o, s:s, s:s%}", "timestamp", e2b_time(time_now_ms()), "level", level, "message",
+                                clean, len));
         arena_done(&arena);
 }
 
@@ -41,7 +43,8 @@ static void note_step(struct build *build, bool cached)
                         len += (size_t)snprintf(text + len, sizeof text - len, " %s", build_step_arg(step, i));
         if (!len)
                 text[0] = 0;
-        note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1, json_array_size(build->steps), e2b_text(step, "type"), text);
+        note(build, "info", "%s[builder %zu/%zu] %s%s", cached ? "CACHED " : "", build->at + 1,
+                json_array_size(build->steps), e2b_text(step, "type"), text);
 }
 
 /* ---- its end ---- */
@@ -183,7 +186,8 @@ static void save(struct build *build)
 static void on_line(struct build_command *build_command, bool error, const char *text)
 {
         struct build *build = build_command->owner;
-        note(build, error ? "warn" : "info", "[builder %zu/%zu] [%s]: %s", build->at + 1, json_array_size(build->steps), error ? "stderr" : "stdout", text);
+        note(build, error ? "warn" : "info", "[builder %zu/%zu] [%s]: %s", build->at + 1, json_array_size(build->steps),
+                error ? "stderr" : "stdout", text);
 }
 
 static void on_step(struct build_command *build_command, int status, const struct csn_error *error)
@@ -192,9 +196,11 @@ static void on_step(struct build_command *build_command, int status, const struc
         if (error)
                 fail(build, "failed to run command '%.300s': %s", build_step_arg(step_of(build), 0), error->text);
         else if (!WIFEXITED(status))
-                fail(build, "failed to run command '%.300s': signal %d", build_step_arg(step_of(build), 0), WTERMSIG(status));
+                fail(build, "failed to run command '%.300s': signal %d", build_step_arg(step_of(build), 0),
+                        WTERMSIG(status));
         else if (WEXITSTATUS(status))
-                fail(build, "failed to run command '%.300s': exit status %d", build_step_arg(step_of(build), 0), WEXITSTATUS(status));
+                fail(build, "failed to run command '%.300s': exit status %d", build_step_arg(step_of(build), 0),
+                        WEXITSTATUS(status));
         else
                 save(build);
 }
@@ -225,7 +231,8 @@ static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *erro
         psandbox_copy_done(copy);
         fd_close(&build->fd);
         if (error)
-                fail(build, "failed to unpack the files of COPY %.300s: %s", build_step_arg(step_of(build), 0), error->text);
+                fail(build, "failed to unpack the files of COPY %.300s: %s", build_step_arg(step_of(build), 0),
+                        error->text);
         else
                 run(build);
 }
@@ -268,7 +275,8 @@ static void finalize(struct build *build)
                 succeed(build);
                 return;
         }
-        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->build_spec, "start"), e2b_text(build->build_spec, "ready"));
+        note(build, "info", "[finalize] %s; ready: %s", e2b_text(build->build_spec, "start"),
+                e2b_text(build->build_spec, "ready"));
         build->start = (struct start){ .line = on_start_line, .done = on_started, .owner = build };
         if (start_begin(&build->start, build->service, build->psandbox, build->build_spec, true, &err) < 0)
                 fail(build, "%s", err.text);
@@ -337,7 +345,9 @@ static void find_cached(struct build *build, const char *base, bool force)
         json_array_foreach(build->steps, i, step) {
                 char *args = json_dumps(json_object_get(step, "args"), JSON_COMPACT);
                 struct arena arena = { 0 };
-                build_key(arena_text(&arena, "%s %s %s %s", last, e2b_text(step, "type"), args ? args : "", e2b_text(step, "filesHash")), build->keys[i]);
+                build_key(arena_text(&arena, "%s %s %s %s", last, e2b_text(step, "type"), args ? args : "",
+                                  e2b_text(step, "filesHash")),
+                        build->keys[i]);
                 snprintf(last, sizeof last, "%s", build->keys[i]);
                 arena_done(&arena);
                 free(args);
@@ -350,13 +360,15 @@ static void find_cached(struct build *build, const char *base, bool force)
         }
         build->needs_psandbox = start_is_there(build->build_spec);
         for (i = build->cached; i < n; i++)
-                build->needs_psandbox = build->needs_psandbox || build_step_changes_files(json_array_get(build->steps, i));
+                build->needs_psandbox =
+                        build->needs_psandbox || build_step_changes_files(json_array_get(build->steps, i));
 }
 
 /* All images are the host's programs, of which these come near. */
 static bool is_image(const char *name)
 {
-        static const char *const known[] = { "e2bdev/base", "e2bdev/code-interpreter", "debian", "ubuntu", "python", "node", "buildpack-deps" };
+        static const char *const known[] = { "e2bdev/base", "e2bdev/code-interpreter", "debian", "ubuntu", "python",
+                "node", "buildpack-deps" };
         size_t prefix = strncmp(name, "docker.io/", 10) == 0 ? 10 : 0;
         prefix += strncmp(name + prefix, "library/", 8) == 0 ? 8 : 0;
         size_t len = strcspn(name + prefix, ":@");
@@ -367,7 +379,8 @@ static bool is_image(const char *name)
 }
 
 /* The template that it begins with, and what that is built to; *ret_key tells it from others. */
-static int find_base(struct build *build, const json_t *body, const char **ret_key, struct arena *arena, struct csn_error *err)
+static int find_base(struct build *build, const json_t *body, const char **ret_key, struct arena *arena,
+        struct csn_error *err)
 {
         const char *from = e2b_text(body, "fromTemplate"), *image = e2b_text(body, "fromImage");
         const struct e2b_template *template = e2b_template_named("base");
@@ -378,12 +391,15 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         struct stat st = { 0 };
         if (build->image)
                 fstat(build->image->fd, &st);
-        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name, build_spec ? e2b_text(build_spec, "buildID") : "",
-                              (unsigned long long)st.st_ino, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        *ret_key = arena_text(arena, "%s %s %s %llu %lld.%09ld", build->tenant, template->name,
+                build_spec ? e2b_text(build_spec, "buildID") : "", (unsigned long long)st.st_ino,
+                (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
         json_t *env = build_spec ? json_deep_copy(json_object_get(build_spec, "env")) : json_object();
-        build->build_spec = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID", build->template_id, "name", "", "buildID", build->id, "base",
-                                  template->name, "layer", "", "env", env, "user", build_spec ? e2b_text(build_spec, "user") : "user", "workdir",
-                                  build_spec ? e2b_text(build_spec, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"), "ready", e2b_text(body, "readyCmd"));
+        build->build_spec = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s}", "templateID",
+                build->template_id, "name", "", "buildID", build->id, "base", template->name, "layer", "", "env", env,
+                "user", build_spec ? e2b_text(build_spec, "user") : "user", "workdir",
+                build_spec ? e2b_text(build_spec, "workdir") : "/home/user", "start", e2b_text(body, "startCmd"),
+                "ready", e2b_text(body, "readyCmd"));
         if (build_spec && !start_is_there(build->build_spec)) {
                 json_object_set(build->build_spec, "start", json_object_get(build_spec, "start"));
                 json_object_set(build->build_spec, "ready", json_object_get(build_spec, "ready"));
@@ -403,8 +419,10 @@ static const char *why_no_base(const json_t *body)
         const char *image = e2b_text(body, "fromImage");
         if (json_is_object(json_object_get(body, "fromImageRegistry")))
                 return "there is no registry here; begin with e2bdev/base, or with a template";
-        return image[0] && !is_image(image) ? "this image is not there, and there is no registry here; begin with e2bdev/base, debian, ubuntu, python or node, "
-                                              "which all are this host's programs" : NULL;
+        return image[0] && !is_image(image)
+                ? "this image is not there, and there is no registry here; begin with e2bdev/base, debian, ubuntu, python or node, "
+                  "which all are this host's programs"
+                : NULL;
 }
 
 static void begin(struct build *build)
@@ -436,7 +454,8 @@ static int make_room(struct service *service, const char *tenant, struct csn_err
                 oldest = (*at)->state == BUILD_BUILDING ? oldest : at;
         }
         if (own >= BUILDS_OWNER_MAX || (all >= BUILDS_MAX && !oldest))
-                return err_set(err, CSN_E_BUSY, 0, "%zu builds of yours go on, and %d may: wait for one", own, BUILDS_OWNER_MAX);
+                return err_set(err, CSN_E_BUSY, 0, "%zu builds of yours go on, and %d may: wait for one", own,
+                        BUILDS_OWNER_MAX);
         if (all >= BUILDS_MAX) {
                 struct build *gone = *oldest;
                 *oldest = gone->next;
@@ -456,10 +475,15 @@ int build_begin(struct service *service, const char *tenant, const json_t *templ
         if (build_steps_check(steps, err) < 0 || make_room(service, tenant, err) < 0)
                 return -err->code;
         if (commands > BUILD_SPEC_BYTES)
-                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands, BUILD_SPEC_BYTES);
+                return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands,
+                        BUILD_SPEC_BYTES);
         struct build *build = mem_alloc(sizeof *build);
-        *build = (struct build){ .next = e2b_of(service)->builds, .service = service, .steps = steps ? json_incref(steps) : json_array(), .log = json_array(), .fd = -1,
-                                 .deadline = { .fired = on_late, .owner = build } };
+        *build = (struct build){ .next = e2b_of(service)->builds,
+                .service = service,
+                .steps = steps ? json_incref(steps) : json_array(),
+                .log = json_array(),
+                .fd = -1,
+                .deadline = { .fired = on_late, .owner = build } };
         snprintf(build->tenant, sizeof build->tenant, "%s", tenant);
         snprintf(build->template_id, sizeof build->template_id, "%s", e2b_text(template, "id"));
         snprintf(build->id, sizeof build->id, "%s", id);

@@ -98,8 +98,8 @@ int build_step_apply(json_t *build_spec, const json_t *step, struct csn_error *e
  * The command of a step that changes files; of COPY once its archive is unpacked.  helper: the account that may change
  * owners.  *ret refers to both JSON values and to path.  Errors: CSN_E_INPUT (unknown account).
  */
-int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX], struct build_command_what *ret,
-                       struct csn_error *err);
+int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX],
+        struct build_command_what *ret, struct csn_error *err);
 
 /* ---- a build (build.c) ---- */
 
@@ -129,7 +129,8 @@ struct build {
 
 /*
  * Begin a build of a stored template from the body of E2B's request: fromImage or fromTemplate, steps, startCmd,
- * readyCmd, force.  The build is then among struct e2b's builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of running builds).
+ * readyCmd, force.  The build is then among struct e2b's builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of
+ * running builds).
  */
 int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
                 const json_t *body, struct csn_error *err);

@@ -4,11 +4,12 @@
 #include <stdio.h>
 
 /* One that is new or has nothing in it belongs to whoever the steps are done as. */
-static const char workdir_script[] = "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- \"$1\")\" ] || chown -- \"$2:\" \"$1\"; }";
+static const char workdir_script[] =
+        "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- \"$1\")\" ] || chown -- \"$2:\" \"$1\"; }";
 
 /*
- * $1: where the archive is, with paths as they were below the client's folder; $2: what was to be copied; $3: to where; $4: whose it is; $5: its
- * mode, or "".  A folder gives what is in it, as COPY of a Dockerfile does.
+ * $1: where the archive is, with paths as they were below the client's folder; $2: what was to be copied; $3: to where;
+ * $4: whose it is; $5: its mode, or "".  A folder gives what is in it, as COPY of a Dockerfile does.
  */
 static const char copy_script[] =
         "set -e; shopt -s dotglob nullglob; src=${2%/}; src=${src#./}; cd -- \"$1\"\n"
@@ -35,16 +36,20 @@ int build_steps_check(const json_t *steps, struct csn_error *err)
         size_t i, j;
         size_t len = steps ? json_dumpb(steps, NULL, 0, JSON_COMPACT) : 0;
         if (steps && (!json_is_array(steps) || json_array_size(steps) > BUILD_STEPS_MAX || len > BUILD_STEPS_BYTES))
-                return err_field(err, "steps", "steps has to be a list of at most %d, with %llu bytes as JSON", BUILD_STEPS_MAX, BUILD_STEPS_BYTES);
+                return err_field(err, "steps", "steps has to be a list of at most %d, with %llu bytes as JSON",
+                        BUILD_STEPS_MAX, BUILD_STEPS_BYTES);
         json_array_foreach(steps, i, step) {
                 bool known = false;
                 for (size_t k = 0; k < ARRAY_LEN(types); k++)
                         known = known || strcmp(e2b_text(step, "type"), types[k]) == 0;
                 if (!known)
-                        return err_field(err, "steps", "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1, e2b_text(step, "type"));
+                        return err_field(err, "steps",
+                                "step %zu is \"%.40s\"; it has to be RUN, COPY, WORKDIR, USER or ENV", i + 1,
+                                e2b_text(step, "type"));
                 json_array_foreach(json_object_get(step, "args"), j, arg) {
                         if (!json_is_string(arg) || strlen(json_string_value(arg)) != json_string_length(arg))
-                                return err_field(err, "steps", "step %zu: its args have to be texts without NUL", i + 1);
+                                return err_field(err, "steps", "step %zu: its args have to be texts without NUL",
+                                        i + 1);
                 }
                 if (!json_array_size(json_object_get(step, "args")))
                         return err_field(err, "steps", "step %zu has no args", i + 1);
@@ -69,7 +74,9 @@ static int set_env(json_t *build_spec, const json_t *step, struct csn_error *err
         for (size_t i = 0; i < n; i += 2) {
                 const char *name = build_step_arg(step, i);
                 if (!name[0] || strchr(name, '=') || i + 1 == n)
-                        return err_set(err, CSN_E_INPUT, 0, "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes", name);
+                        return err_set(err, CSN_E_INPUT, 0,
+                                "ENV '%.60s': a name without = and a value belong together; a value with blanks needs quotes",
+                                name);
                 json_object_set_new(json_object_get(build_spec, "env"), name, json_string(build_step_arg(step, i + 1)));
         }
         return 0;
@@ -92,7 +99,9 @@ int build_step_apply(json_t *build_spec, const json_t *step, struct csn_error *e
         }
         size_t len = json_dumpb(build_spec, NULL, 0, JSON_COMPACT);
         if (len > BUILD_SPEC_BYTES)
-                return err_set(err, CSN_E_INPUT, 0, "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible", len, BUILD_SPEC_BYTES);
+                return err_set(err, CSN_E_INPUT, 0,
+                        "environment, folder and commands of the template have %zu bytes as JSON, %llu are possible",
+                        len, BUILD_SPEC_BYTES);
         return 0;
 }
 
@@ -102,15 +111,17 @@ bool build_step_changes_files(const json_t *step)
         return strcmp(type, "RUN") == 0 || strcmp(type, "COPY") == 0 || strcmp(type, "WORKDIR") == 0;
 }
 
-int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX], struct build_command_what *ret,
-                       struct csn_error *err)
+int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX],
+        struct build_command_what *ret, struct csn_error *err)
 {
-        const char *type = e2b_text(step, "type"), *user = e2b_text(build_spec, "user"), *owner = build_step_arg(step, 2), *as = build_step_arg(step, 1);
+        const char *type = e2b_text(step, "type"), *user = e2b_text(build_spec, "user"),
+                   *owner = build_step_arg(step, 2), *as = build_step_arg(step, 1);
         *ret = (struct build_command_what){ .account = helper, .folder = "/" };
         if (strcmp(type, "COPY") == 0) {
                 resolve(build_spec, as, path);
                 ret->command = copy_script;
-                const char *args[] = { BUILD_CONTEXT, build_step_arg(step, 0), path, owner[0] ? owner : user, build_step_arg(step, 3), NULL };
+                const char *args[] = { BUILD_CONTEXT, build_step_arg(step, 0), path, owner[0] ? owner : user,
+                        build_step_arg(step, 3), NULL };
                 memcpy(ret->args, args, sizeof args);
         } else if (strcmp(type, "WORKDIR") == 0) {
                 ret->command = workdir_script;

@@ -1,8 +1,8 @@
 /*
  * Files of a client's, from which COPY takes; see build.h.
  *
- * A client asks where to put them and sends them there without its key, as to a store of somebody else's.  So where to put them is a URL that is
- * signed: whose file it is, which, and until when.
+ * A client asks where to put them and sends them there without its key, as to a store of somebody else's.  So where to
+ * put them is a URL that is signed: whose file it is, which, and until when.
  */
 #include "front/e2b/templates/build.h"
 
@@ -59,8 +59,10 @@ void archive_get(struct http_request *request)
         build_key(http_part(request, 1), grant.key);
         sign(&grant, until_s, signature);
         hex_print(grant.tenant, strlen(grant.tenant), tenant);
-        const char *url = arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
-                                     proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key, tenant, until_s, signature);
+        const char *url =
+                arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
+                        proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key,
+                        tenant, until_s, signature);
         http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", template_store_has(service,
                 TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
 }
@@ -81,7 +83,8 @@ static bool read_hex(const char *hex, char *ret, size_t size)
 
 static bool read_grant(const struct http_request *request, struct grant *ret)
 {
-        const char *key = http_part(request, 0), *owner = http_query(request, "owner"), *until = http_query(request, "until");
+        const char *key = http_part(request, 0), *owner = http_query(request, "owner"),
+                   *until = http_query(request, "until");
         const char *signature = http_query(request, "signature");
         char expected[SIGNATURE_LEN + 1];
         int64_t until_s = until ? strtoll(until, NULL, 10) : 0;
@@ -112,7 +115,8 @@ static size_t on_bytes(struct http_request *request, const char *bytes, size_t l
         struct incoming *one = request->owner;
         uint64_t max = service_of(request)->settings->engine.file_bytes_max;
         if (!one->error.code && one->size + len > max)
-                err_set(&one->error, CSN_E_INPUT, EFBIG, "the archive is longer than the %llu bytes of engine.file_bytes_max", (unsigned long long)max);
+                err_set(&one->error, CSN_E_INPUT, EFBIG,
+                        "the archive is longer than the %llu bytes of engine.file_bytes_max", (unsigned long long)max);
         else if (!one->error.code && pwrite(one->fd, bytes, len, (off_t)one->size) != (ssize_t)len)
                 err_set(&one->error, CSN_E_SYSTEM, errno, "write an archive");
         one->size += len;

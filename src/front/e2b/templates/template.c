@@ -21,7 +21,8 @@ static const struct e2b_template *find_built(const struct service *service, cons
         int fd = template && layer[0] ? template_store_open(service, TEMPLATE_STORE_LAYER, tenant, layer) : -1;
         err->code = 0;
         if (kept && !template)
-                none(err, name, build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
+                none(err, name,
+                        build ? "has no build that is ready" : "has no build that is ready, and none with this tag");
         else if (template && layer[0] && fd < 0)
                 err_set(err, CSN_E_SYSTEM, ENOENT, "the files of template '%.100s' have gone; build it again", name);
         if (template && !err->code) {
@@ -52,21 +53,25 @@ int e2b_template_find(const struct service *service, const char *tenant, const c
 
 static json_t *describe(const struct e2b_template *template)
 {
-        return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:i, s:s, s:s}", "templateID", template->id, "buildID",
-                         "00000000-0000-0000-0000-000000000000", "cpuCount", 2, "memoryMB", 1024, "diskSizeMB", 512, "public", 1, "aliases",
-                         template->name, "names", template->name, "createdAt", "2026-01-01T00:00:00.000Z", "updatedAt", "2026-01-01T00:00:00.000Z",
-                         "lastSpawnedAt", "spawnCount", 0, "buildCount", 1, "buildStatus", "ready", "envdVersion", E2B_ENVD_VERSION);
+        return json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:i, s:s, s:s}",
+                "templateID", template->id, "buildID", "00000000-0000-0000-0000-000000000000", "cpuCount", 2,
+                "memoryMB", 1024, "diskSizeMB", 512, "public", 1, "aliases", template->name, "names", template->name,
+                "createdAt", "2026-01-01T00:00:00.000Z", "updatedAt", "2026-01-01T00:00:00.000Z", "lastSpawnedAt",
+                "spawnCount", 0, "buildCount", 1, "buildStatus", "ready", "envdVersion", E2B_ENVD_VERSION);
 }
 
 static json_t *describe_kept(const json_t *kept)
 {
         const json_t *builds = json_object_get(kept, "builds"), *newest = json_array_get(builds, 0);
-        json_int_t cpus = json_integer_value(json_object_get(kept, "cpuCount")), memory = json_integer_value(json_object_get(kept, "memoryMB"));
-        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}", "templateID", e2b_text(kept, "id"), "buildID",
-                         e2b_text(newest, "id"), "cpuCount", cpus ? cpus : 2, "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases",
-                         e2b_text(kept, "name"), "names", e2b_text(kept, "name"), "createdAt", e2b_text(kept, "createdAt"), "updatedAt", e2b_text(kept, "updatedAt"),
-                         "lastSpawnedAt", "spawnCount", 0, "buildCount", (json_int_t)json_array_size(builds), "buildStatus", e2b_text(newest, "status"),
-                         "envdVersion", E2B_ENVD_VERSION);
+        json_int_t cpus = json_integer_value(json_object_get(kept, "cpuCount")),
+                   memory = json_integer_value(json_object_get(kept, "memoryMB"));
+        return json_pack("{s:s, s:s, s:I, s:I, s:i, s:b, s:[s], s:[s], s:s, s:s, s:n, s:i, s:I, s:s, s:s}",
+                "templateID", e2b_text(kept, "id"), "buildID", e2b_text(newest, "id"), "cpuCount", cpus ? cpus : 2,
+                "memoryMB", memory ? memory : 1024, "diskSizeMB", 512, "public", 0, "aliases", e2b_text(kept, "name"),
+                "names", e2b_text(kept, "name"), "createdAt", e2b_text(kept, "createdAt"), "updatedAt",
+                e2b_text(kept, "updatedAt"), "lastSpawnedAt", "spawnCount", 0, "buildCount",
+                (json_int_t)json_array_size(builds), "buildStatus", e2b_text(newest, "status"), "envdVersion",
+                E2B_ENVD_VERSION);
 }
 
 void e2b_list_templates(struct http_request *request)
@@ -82,7 +87,10 @@ void e2b_list_templates(struct http_request *request)
         http_json(request, MHD_HTTP_OK, list);
 }
 
-/* The template of the path: ours, or one that was built, the caller's reference.  False: there is none, and that is answered. */
+/*
+ * The template of the path: ours, or one that was built, the caller's reference.  False: there is none, and that is
+ * answered.
+ */
 static bool named(struct http_request *request, const struct e2b_template **ret, json_t **ret_kept)
 {
         const char *name = http_part(request, 0);
@@ -111,10 +119,13 @@ void e2b_template_alias(struct http_request *request)
         json_t *kept;
         if (!named(request, &template, &kept))
                 return;
-        if (kept && strchr(http_part(request, 0), ':') && !template_store_tagged(kept, template_store_tag(http_part(request, 0))))
+        if (kept && strchr(http_part(request, 0), ':') &&
+                !template_store_tagged(kept, template_store_tag(http_part(request, 0))))
                 e2b_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found", http_part(request, 0));
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:b}", "templateID", template ? template->id : e2b_text(kept, "id"), "public", template != NULL));
+                http_json(request, MHD_HTTP_OK,
+                        json_pack("{s:s, s:b}", "templateID", template ? template->id : e2b_text(kept, "id"), "public",
+                                template != NULL));
         json_decref(kept);
 }
 

@@ -1,9 +1,9 @@
 /*
  * What is kept of templates that clients build; see build.h.
  *
- * Three folders beside the store.  All names in them begin with OWNER, the beginning of a digest of the tenant, so nobody finds or costs what is
- * another's.  `templates` has OWNER-ID.json, whose id is made of the tenant and the name: so one is found by either without a look at the
- * others.  `layers` and `archives` have OWNER-KEY.tar.
+ * Three folders beside the store.  All names in them begin with OWNER, the beginning of a digest of the tenant, so
+ * nobody finds or costs what is another's.  `templates` has OWNER-ID.json, whose id is made of the tenant and the name:
+ * so one is found by either without a look at the others.  `layers` and `archives` have OWNER-KEY.tar.
  */
 #include "front/e2b/templates/build.h"
 
@@ -20,7 +20,11 @@
 #define FILE_MAX MIB
 #define TAG_LEN_MAX 64
 
-static const struct { const char *folder; size_t max; } kinds[] = { [TEMPLATE_STORE_LAYER] = { "layers", LAYERS_OWNER_MAX }, [TEMPLATE_STORE_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
+static const struct {
+        const char *folder;
+        size_t max;
+} kinds[] = { [TEMPLATE_STORE_LAYER] = { "layers", LAYERS_OWNER_MAX },
+        [TEMPLATE_STORE_ARCHIVE] = { "archives", ARCHIVES_OWNER_MAX } };
 
 static int open_folder(const struct service *service, const char *name, struct csn_error *err)
 {
@@ -50,7 +54,8 @@ static void print_template(const char *tenant, const char *id, char name[static 
 
 static bool is_template(const char *name, const char *owner)
 {
-        return strlen(name) == TEMPLATE_NAME && strncmp(name, owner, OWNER_LEN) == 0 && strcmp(name + TEMPLATE_NAME - 5, ".json") == 0;
+        return strlen(name) == TEMPLATE_NAME && strncmp(name, owner, OWNER_LEN) == 0 &&
+                strcmp(name + TEMPLATE_NAME - 5, ".json") == 0;
 }
 
 /* The caller's reference; NULL: there is none. */
@@ -76,7 +81,8 @@ static size_t look(const struct service *service, const char *tenant, json_t **r
                         continue;
                 n++;
                 json_t *one = ret ? load(folder, found->d_name) : NULL;
-                while (one && at < json_array_size(*ret) && strcmp(e2b_text(json_array_get(*ret, at), "createdAt"), e2b_text(one, "createdAt")) > 0)
+                while (one && at < json_array_size(*ret) &&
+                        strcmp(e2b_text(json_array_get(*ret, at), "createdAt"), e2b_text(one, "createdAt")) > 0)
                         at++;
                 if (one)
                         json_array_insert_new(*ret, at, one);
@@ -130,8 +136,8 @@ json_t *template_store_new(const char *tenant, const char *name)
 {
         char id[ID_LEN + 1];
         print_id(tenant, name, strlen(name), id);
-        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:[]}", "id", id, "tenant", tenant, "name", name, "createdAt", e2b_time(time_now_ms()), "updatedAt",
-                         e2b_time(time_now_ms()), "builds");
+        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:[]}", "id", id, "tenant", tenant, "name", name, "createdAt",
+                e2b_time(time_now_ms()), "updatedAt", e2b_time(time_now_ms()), "builds");
 }
 
 int template_store_save(const struct service *service, const json_t *template, struct csn_error *err)
@@ -203,7 +209,8 @@ const char *template_store_tag(const char *name)
 bool template_store_is_tag(const char *text)
 {
         size_t len = strlen(text);
-        return len > 0 && len <= TAG_LEN_MAX && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len;
+        return len > 0 && len <= TAG_LEN_MAX &&
+                strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len;
 }
 
 void template_store_drop_tag(json_t *template, const char *tag)
@@ -252,7 +259,9 @@ int template_store_file(const struct service *service, enum template_store_kind 
 {
         auto_fd folder = open_folder(service, kinds[kind].folder, err);
         int fd = folder < 0 ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-        return folder < 0 ? -err->code : fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", kinds[kind].folder) : fd;
+        return folder < 0 ? -err->code
+                : fd < 0  ? err_set(err, CSN_E_SYSTEM, errno, "make a file in %s", kinds[kind].folder)
+                          : fd;
 }
 
 /* Whether a template of this tenant has that layer. */
@@ -289,13 +298,15 @@ static void count(int folder, const char *owner, const json_t *templates, struct
         *ret = (struct census){ 0 };
         for (struct dirent *found; dir && (found = readdir(dir));) {
                 struct stat st;
-                if (strlen(found->d_name) != FILE_NAME_LEN + 4 || fstatat(folder, found->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                if (strlen(found->d_name) != FILE_NAME_LEN + 4 ||
+                        fstatat(folder, found->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
                         continue;
                 ret->bytes += (uint64_t)st.st_size;
                 if (strncmp(found->d_name, owner, OWNER_LEN) != 0)
                         continue;
                 ret->n++;
-                if (templates && (!ret->oldest[0] || is_before(&st.st_mtim, &ret->used)) && !is_needed(templates, found->d_name)) {
+                if (templates && (!ret->oldest[0] || is_before(&st.st_mtim, &ret->used)) &&
+                        !is_needed(templates, found->d_name)) {
                         ret->used = st.st_mtim;
                         memcpy(ret->oldest, found->d_name, FILE_NAME_LEN + 5);
                 }
@@ -321,8 +332,10 @@ static int make_room(const struct service *service, enum template_store_kind kin
                         templates = kind == TEMPLATE_STORE_LAYER ? kept_all(service, tenant) : json_array();
                 count(folder, owner, templates, &census);
                 if (!census.oldest[0] || unlinkat(folder, census.oldest, 0) < 0)
-                        rc = err_set(err, CSN_E_BUSY, 0, "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
-                                     "engine.files_bytes_max: delete a template", census.n, kinds[kind].folder, (unsigned long long)census.bytes, kinds[kind].max);
+                        rc = err_set(err, CSN_E_BUSY, 0,
+                                "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
+                                "engine.files_bytes_max: delete a template",
+                                census.n, kinds[kind].folder, (unsigned long long)census.bytes, kinds[kind].max);
                 count(folder, owner, NULL, &census);
         }
         json_decref(templates);
@@ -345,7 +358,9 @@ int template_store_name(const struct service *service, enum template_store_kind 
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
         if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
                 return err_set(err, CSN_E_SYSTEM, errno, "keep %s", name);
-        return linkat(AT_FDCWD, from, folder, name, AT_SYMLINK_FOLLOW) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep %s", name) : 0;
+        return linkat(AT_FDCWD, from, folder, name, AT_SYMLINK_FOLLOW) < 0
+                ? err_set(err, CSN_E_SYSTEM, errno, "keep %s", name)
+                : 0;
 }
 
 /* ---- keys ---- */

@@ -131,14 +131,16 @@ static const char *reason_to_end(struct guard *guard, bool gone)
 
 static int patience_ms(const struct guard *guard)
 {
-        double wall = guard->until - now(), cpu = guard->rules->cpu_s - cpu_of(guard->pid), left_ms = 1000 * (wall < cpu ? wall : cpu);
+        double wall = guard->until - now(), cpu = guard->rules->cpu_s - cpu_of(guard->pid),
+               left_ms = 1000 * (wall < cpu ? wall : cpu);
         return left_ms < 1 ? 1 : left_ms > LOOK_MS ? LOOK_MS : (int)left_ms;
 }
 
 /* Wait for the end of the process, and bring it about when a limit is reached. */
 static void watch_case(struct guard *guard, int process)
 {
-        struct pollfd on[] = { { process, POLLIN, 0 }, { guard->reader, POLLIN, 0 }, { guard->rules->channel_fd, 0, 0 } };
+        struct pollfd on[] = { { process, POLLIN, 0 }, { guard->reader, POLLIN, 0 },
+                { guard->rules->channel_fd, 0, 0 } };
         while (!(on[0].revents & POLLIN)) {
                 for (size_t i = 0; i < ARRAY_LEN(on); i++)
                         on[i].revents = 0;   /* poll() leaves them when a signal ends it */
@@ -147,7 +149,8 @@ static void watch_case(struct guard *guard, int process)
                         bool more = take_message(guard) && !is_whole(guard);
                         on[1].fd = more ? guard->reader : -1;
                         if (guard->message->len > guard->rules->message_max)
-                                kill(guard->pid, SIGKILL);   /* that is no result, and who writes it would wait for a reader */
+                                kill(guard->pid,
+                                        SIGKILL); /* that is no result, and who writes it would wait for a reader */
                 }
                 if (on[0].revents || guard->end->reason)
                         continue;
@@ -168,7 +171,8 @@ static void reap(struct guard *guard)
         struct rusage used = { 0 };
         while (wait4(guard->pid, &guard->end->status, 0, &used) < 0 && errno == EINTR)
                 ;
-        guard->end->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+        guard->end->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
         /* The first process of a sandbox inherits those that the case has left. */
         while (getpid() == 1 && (waitpid(-1, NULL, 0) >= 0 || errno == EINTR))
                 ;
@@ -182,7 +186,8 @@ static void finish(struct guard *guard, int process)
         take_message(guard);
 }
 
-int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_end *ret, int *ret_writer, struct csn_error *err)
+int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_end *ret, int *ret_writer,
+        struct csn_error *err)
 {
         static struct buf message;   /* keeps its memory for the next case */
         double started = now();

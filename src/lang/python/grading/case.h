@@ -35,7 +35,8 @@ struct case_end {
  * streams set; *ret_writer takes the child's message.  In the parent it returns 0 once the child and all its children
  * are gone.  Errors: CSN_E_SYSTEM.
  */
-int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_end *ret, int *ret_writer, struct csn_error *err);
+int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_end *ret, int *ret_writer,
+        struct csn_error *err);
 
 #define CASE_RETURNED "{\"how\":\"returned\",\"value\":\""   /* followed by the value's canonical form, as JSON */
 

@@ -33,8 +33,8 @@ bool channel_open(struct where *ret_where)
 bool channel_send(const struct where *to, int type, int flags, const char *payload, size_t len, int how)
 {
         struct stat about;
-        uint8_t header[CHANNEL_HEADER] = { 'C', 'S', 'N', '1', (uint8_t)type, (uint8_t)flags, 0, 0, len & 0xff, len >> 8 & 0xff,
-                                           len >> 16 & 0xff, len >> 24 & 0xff };
+        uint8_t header[CHANNEL_HEADER] = { 'C', 'S', 'N', '1', (uint8_t)type, (uint8_t)flags, 0, 0, len & 0xff,
+                len >> 8 & 0xff, len >> 16 & 0xff, len >> 24 & 0xff };
         struct iovec parts[] = { { header, sizeof header }, { (void *)(uintptr_t)payload, len } };
         errno = EBADF;
         if (to->pid != getpid() || fstat(to->fd, &about) < 0 || about.st_dev != to->device || about.st_ino != to->inode)

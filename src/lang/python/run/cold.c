@@ -1,4 +1,7 @@
-/* _cold: what an interpreter that was started for one program has of C.  The zygote has the same, and more, in _caisson. */
+/*
+ * _cold: what an interpreter that was started for one program has of C.  The zygote has the same, and more, in
+ * _caisson.
+ */
 #include "lang/python/run/constants.h"
 #include "lang/python/run/drive.h"
 
@@ -8,7 +11,8 @@ static PyMethodDef methods[] = {
         { NULL, NULL, 0, NULL },
 };
 
-static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_cold", "Programs without frames of ours.", -1, methods, NULL, NULL, NULL, NULL };
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_cold", "Programs without frames of ours.", -1, methods,
+        NULL, NULL, NULL, NULL };
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__cold(void);
 

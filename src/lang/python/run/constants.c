@@ -34,7 +34,10 @@ static bool is_same(PyObject *one, PyObject *other)
         return true;
 }
 
-/* One that is the same among these constants, in tuples of them, and in the functions among them.  A new reference, or NULL without an error. */
+/*
+ * One that is the same among these constants, in tuples of them, and in the functions among them.  A new reference, or
+ * NULL without an error.
+ */
 static PyObject *find(PyObject *constants, PyObject *wanted, PyTypeObject *code_type)
 {
         PyObject *found = NULL;
@@ -80,7 +83,8 @@ static PyObject *shared_tuple(PyObject *constants, PyObject *tuple, PyTypeObject
 
 static PyObject *with_constants(PyObject *code, PyObject *constants)
 {
-        PyObject *replace = PyObject_GetAttrString(code, "replace"), *none = PyTuple_New(0), *named = Py_BuildValue("{s:O}", "co_consts", constants);
+        PyObject *replace = PyObject_GetAttrString(code, "replace"), *none = PyTuple_New(0),
+                 *named = Py_BuildValue("{s:O}", "co_consts", constants);
         PyObject *result = replace && none && named ? PyObject_Call(replace, none, named) : NULL;
         Py_DecRef(replace);
         Py_DecRef(none);
@@ -90,7 +94,8 @@ static PyObject *with_constants(PyObject *code, PyObject *constants)
 
 static PyObject *shared_code(PyObject *constants, PyObject *code, PyTypeObject *code_type)
 {
-        PyObject *own = constants_of(code), *other = own ? shared_tuple(constants, own, code_type) : NULL, *result = NULL;
+        PyObject *own = constants_of(code), *other = own ? shared_tuple(constants, own, code_type) : NULL,
+                 *result = NULL;
         if (other == own)
                 Py_IncRef(result = own ? code : NULL);
         else if (other)

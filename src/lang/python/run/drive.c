@@ -21,7 +21,8 @@ PyObject *(*drive_run)(PyObject *code, PyObject *last, PyObject *names) = drive_
 /* As exec() and eval() do (Python/bltinmodule.c), without one call more for a program that counts how deep it is. */
 static PyObject *execute(PyObject *code, PyObject *names)
 {
-        if (!PyDict_GetItemString(names, "__builtins__") && PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) < 0)
+        if (!PyDict_GetItemString(names, "__builtins__") &&
+                PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins()) < 0)
                 return NULL;
         if (PySys_Audit && PySys_Audit("exec", "O", code) < 0)
                 return NULL;
@@ -71,7 +72,8 @@ static bool give_tracing(PyObject *tracing)
                 return true;
         for (int i = 0; i < FUNCTIONS_N; i++) {
                 PyObject *function = PyTuple_GetItem(tracing, i), *set = NULL;
-                if (!function || (function != Py_None && !(set = PyObject_CallFunctionObjArgs(setters[i], function, NULL))))
+                if (!function ||
+                        (function != Py_None && !(set = PyObject_CallFunctionObjArgs(setters[i], function, NULL))))
                         return false;
                 Py_DecRef(set);
         }
@@ -93,7 +95,8 @@ static PyObject *take_error(void)
 
 static PyObject *work(PyObject *asked)
 {
-        PyObject *what = PyTuple_GetItem(asked, 0), *given = PyTuple_GetItem(asked, 1), *tracing = PyTuple_GetItem(asked, 2);
+        PyObject *what = PyTuple_GetItem(asked, 0), *given = PyTuple_GetItem(asked, 1),
+                 *tracing = PyTuple_GetItem(asked, 2);
         if (!tracing || !give_tracing(tracing))
                 return NULL;
         if (PyTuple_Check(what) && PyTuple_Size(what) == 2)
@@ -143,7 +146,10 @@ static void tell_own_error(void)
         PyErr_SetObject(PyExc_SystemExit, Py_True);
 }
 
-/* Sets the SystemExit that the interpreter ends with; or nothing, and it dies of the interrupt that it was started with. */
+/*
+ * Sets the SystemExit that the interpreter ends with; or nothing, and it dies of the interrupt that it was started
+ * with.
+ */
 static PyObject *end_with(PyObject *result)
 {
         PyObject *ending, *tracing;

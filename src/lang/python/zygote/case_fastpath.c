@@ -40,8 +40,8 @@ struct part {
 };
 
 /*
- * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the page
- * that it is in; this only reads.  NULL when there is no more.
+ * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the
+ * page that it is in; this only reads.  NULL when there is no more.
  */
 static PyObject *next_unknown_name(PyObject *names, PyObject *known, bool compare_values, Py_ssize_t *at)
 {
@@ -94,7 +94,10 @@ static void drop_hooks(PyObject *hooks)
         PyErr_Clear();
 }
 
-/* The decimal digits of a number before `end`.  Not by the C library: its text is mapped page by page in each process anew. */
+/*
+ * The decimal digits of a number before `end`.  Not by the C library: its text is mapped page by page in each process
+ * anew.
+ */
 static char *write_number(long long number, char *end)
 {
         unsigned long long left = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
@@ -130,8 +133,9 @@ static bool remember(const struct grading *grading, struct part parts[PARTS])
                 return false;
         for (Py_ssize_t i = 0; i < PARTS; i++) {
                 struct part *part = &parts[i];
-                if (!PyArg_ParseTuple(PyTuple_GetItem(grading->streams, i), "OOnO!", &part->name, &part->object, &part->size, &PyDict_Type, &part->attributes) ||
-                    part->size > PART_MAX) {
+                if (!PyArg_ParseTuple(PyTuple_GetItem(grading->streams, i), "OOnO!", &part->name, &part->object,
+                            &part->size, &PyDict_Type, &part->attributes) ||
+                        part->size > PART_MAX) {
                         PyErr_Clear();
                         return false;
                 }
@@ -140,14 +144,17 @@ static bool remember(const struct grading *grading, struct part parts[PARTS])
         return true;
 }
 
-/* Whether there is nothing to flush: all is as it was when that had been done, and nobody put a function in its place.  To do it again would touch
- * five pages for each. */
+/*
+ * Whether there is nothing to flush: all is as it was when that had been done, and nobody put a function in its place.
+ * To do it again would touch five pages for each.
+ */
 static bool are_flushed(const struct grading *grading, const struct part parts[PARTS])
 {
         for (size_t i = 0; i < PARTS; i++) {
                 const struct part *part = &parts[i];
                 if ((part->name != Py_None && PyDict_GetItemWithError(grading->sys, part->name) != part->object) ||
-                    memcmp(part->before, part->object, (size_t)part->size) != 0 || PyDict_GetItemWithError(part->attributes, grading->flush))
+                        memcmp(part->before, part->object, (size_t)part->size) != 0 ||
+                        PyDict_GetItemWithError(part->attributes, grading->flush))
                         return false;
         }
         return true;
@@ -178,11 +185,15 @@ static void end_plainly(const struct grading *grading, PyObject *value, const st
 {
         char message[PLAIN_MESSAGE], number[NUMBER_SIZE];
         Py_ssize_t at = 0;
-        const char *text = has_hooks(grading->hooks) ? NULL : plain_text(value, number), *end = message + sizeof message;
+        const char *text = has_hooks(grading->hooks) ? NULL : plain_text(value, number),
+                   *end = message + sizeof message;
         if (!text || next_unknown_name(grading->functions, grading->builtins, true, &at))
                 return;
-        PyObject *ending = PyDict_GetItemWithError(grading->endings, (PyObject *)Py_TYPE(value));   /* or none: a program can empty any dict */
-        char *rest = ending && PyBytes_Check(ending) ? add(add(add(message + LENGTH_SIZE, end, CASE_RETURNED), end, text), end, PyBytes_AsString(ending)) : NULL;
+        PyObject *ending = PyDict_GetItemWithError(grading->endings,
+                (PyObject *)Py_TYPE(value)); /* or none: a program can empty any dict */
+        char *rest = ending && PyBytes_Check(ending)
+                ? add(add(add(message + LENGTH_SIZE, end, CASE_RETURNED), end, text), end, PyBytes_AsString(ending))
+                : NULL;
         if (!rest)
                 return;
         uint64_t told = htole64((uint64_t)(rest - message) - LENGTH_SIZE);
@@ -238,13 +249,15 @@ static bool is_usual(const struct case_end *end, PyObject *endings)
 {
         uint64_t told;
         Py_ssize_t at = 0;
-        if (end->status || end->reason || end->len <= LENGTH_SIZE || end->len > FASTPATH_MESSAGE || !is_empty(end->outputs[0]) || !is_empty(end->outputs[1]))
+        if (end->status || end->reason || end->len <= LENGTH_SIZE || end->len > FASTPATH_MESSAGE ||
+                !is_empty(end->outputs[0]) || !is_empty(end->outputs[1]))
                 return false;
         memcpy(&told, end->message, sizeof told);
         if (le64toh(told) != end->len - LENGTH_SIZE)
                 return false;
         for (PyObject *ending; PyDict_Next(endings, &at, NULL, &ending);)
-                if (PyBytes_Check(ending) && case_is_plain(end->message + LENGTH_SIZE, end->len - LENGTH_SIZE, PyBytes_AsString(ending)))
+                if (PyBytes_Check(ending) &&
+                        case_is_plain(end->message + LENGTH_SIZE, end->len - LENGTH_SIZE, PyBytes_AsString(ending)))
                         return true;
         return false;
 }
@@ -255,13 +268,16 @@ static void tell_end(const struct where *to, Py_ssize_t index, const struct case
         char text[FASTPATH_MESSAGE + 200];
         /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
-        int len = snprintf(text, sizeof text, "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
-                           index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
+        int len = snprintf(text, sizeof text,
+                "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
+                index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1),
+                end->message + LENGTH_SIZE + 1);
         channel_say(to, CHANNEL_MESSAGE, text, (size_t)len);
 }
 
 /* What there is for Python to do; NULL with an error, or when the case is through. */
-static PyObject *run_case(const struct grading *grading, const struct call *call, Py_ssize_t position, pid_t (*fork)(void))
+static PyObject *run_case(const struct grading *grading, const struct call *call, Py_ssize_t position,
+        pid_t (*fork)(void))
 {
         struct case_rules rules = grading->rules;
         struct case_end end;
@@ -275,8 +291,8 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
         if (where)
                 answer(grading, call, writer);
         if (!is_usual(&end, grading->endings))
-                return Py_BuildValue("(ny#izddii)", position, end.message, (Py_ssize_t)end.len, end.status, end.reason, end.cpu_s, end.wall_s, end.outputs[0],
-                                     end.outputs[1]);
+                return Py_BuildValue("(ny#izddii)", position, end.message, (Py_ssize_t)end.len, end.status, end.reason,
+                        end.cpu_s, end.wall_s, end.outputs[0], end.outputs[1]);
         fd_close(&end.outputs[0]);
         fd_close(&end.outputs[1]);
         tell_end(&grading->to, call->index, &end);
@@ -291,7 +307,8 @@ static void end_grading(const struct grading *grading)
                 PyErr_Clear();
                 return;
         }
-        channel_say(&grading->to, CHANNEL_MESSAGE, PyBytes_AsString(grading->last_words), (size_t)PyBytes_Size(grading->last_words));
+        channel_say(&grading->to, CHANNEL_MESSAGE, PyBytes_AsString(grading->last_words),
+                (size_t)PyBytes_Size(grading->last_words));
         channel_say(&grading->to, CHANNEL_DONE, "", 0);
         fastpath_end_process(0, &grading->to);
 }
@@ -302,8 +319,9 @@ static bool read_calls(PyObject *cases, Py_ssize_t first, struct call *ret)
         for (Py_ssize_t i = first; i < PyTuple_Size(cases); i++) {
                 struct call *call = &ret[i - first];
                 PyObject *item = PyTuple_GetItem(cases, i);
-                if (item != Py_None && !PyArg_ParseTuple(item, "nddOO!O!", &call->index, &call->cpu_s, &call->wall_s, &call->function, &PyTuple_Type,
-                                                         &call->arguments, &PyDict_Type, &call->named))
+                if (item != Py_None &&
+                        !PyArg_ParseTuple(item, "nddOO!O!", &call->index, &call->cpu_s, &call->wall_s, &call->function,
+                                &PyTuple_Type, &call->arguments, &PyDict_Type, &call->named))
                         return false;
         }
         return true;
@@ -315,11 +333,13 @@ PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void))
         PyObject *cases, *end, *result = NULL;
         Py_ssize_t first, message_max;
         int alone;
-        if (!PyArg_ParseTuple(args, "nO!O&O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, fastpath_to_where, &grading.to,
-                              &PyDict_Type, &grading.endings, &message_max, &grading.rules.null_fd, &alone, &PyDict_Type,
-                              &grading.functions, &PyDict_Type, &grading.builtins, &PyTuple_Type, &grading.hooks, &PyDict_Type, &grading.sys, &PyTuple_Type,
-                              &grading.streams, &grading.flush, &grading.coroutine, &grading.run_coroutine, &grading.answer, &end) ||
-            (end != Py_None && !PyArg_ParseTuple(end, "O!S", &PyDict_Type, &grading.all_builtins, &grading.last_words)))
+        if (!PyArg_ParseTuple(args, "nO!O&O!nip(O!O!O!O!O!UOO)OO", &first, &PyTuple_Type, &cases, fastpath_to_where,
+                    &grading.to, &PyDict_Type, &grading.endings, &message_max, &grading.rules.null_fd, &alone,
+                    &PyDict_Type, &grading.functions, &PyDict_Type, &grading.builtins, &PyTuple_Type, &grading.hooks,
+                    &PyDict_Type, &grading.sys, &PyTuple_Type, &grading.streams, &grading.flush, &grading.coroutine,
+                    &grading.run_coroutine, &grading.answer, &end) ||
+                (end != Py_None &&
+                        !PyArg_ParseTuple(end, "O!S", &PyDict_Type, &grading.all_builtins, &grading.last_words)))
                 return NULL;
         grading.rules.channel_fd = grading.to.fd;
         grading.rules.message_max = (size_t)message_max;
@@ -328,7 +348,8 @@ PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void))
         struct call *calls = mem_alloc((size_t)(n > 0 ? n : 1) * sizeof *calls);
         bool are_read = read_calls(cases, first, calls);
         for (Py_ssize_t i = 0; are_read && i < n && !result && !PyErr_Occurred(); i++)
-                result = calls[i].function ? run_case(&grading, &calls[i], first + i, fork) : Py_BuildValue("(n)", first + i);
+                result = calls[i].function ? run_case(&grading, &calls[i], first + i, fork)
+                                           : Py_BuildValue("(n)", first + i);
         free(calls);
         if (result || PyErr_Occurred())
                 return result;

@@ -20,8 +20,8 @@
  *
  *   the builtins before, and the builtins now
  *   for tracing and for profiling, the function that reads the setting and the function that sets it
- *   the names of sys; for two unbuffered streams (name in sys, object, its size, its attributes) and the same of the object below,
- *   with the name None, or () if the program replaced the streams; and the name of the flush function
+ *   the names of sys; for two unbuffered streams (name in sys, object, its size, its attributes) and the same of the
+ *   object below, with the name None, or () if the program replaced the streams; and the name of the flush function
  *   the type of a coroutine, and the function that handles one
  *
  * answer(value, error, writer) is called in the case's process when the report is not a plain value; it does not

@@ -39,7 +39,9 @@ static PyObject *done(int rc, const struct csn_error *err)
 
 /* ---- the fork ---- */
 
-/* pthread_self() is a struct pthread, whose fields move from one glibc to the next; so many of its words are looked at. */
+/*
+ * pthread_self() is a struct pthread, whose fields move from one glibc to the next; so many of its words are looked at.
+ */
 #define PTHREAD_WORDS 512
 extern pid_t _Fork(void) __attribute__((weak));   /* NOLINT(readability-redundant-declaration): since glibc 2.34 */
 
@@ -48,7 +50,10 @@ static int own_tid(void)
         return (int)syscall(SYS_gettid);
 }
 
-/* In a process that _Fork() has made: the first word that had the parent's thread and has this one's.  _exit() as the answer is too narrow. */
+/*
+ * In a process that _Fork() has made: the first word that had the parent's thread and has this one's.  _exit() as the
+ * answer is too narrow.
+ */
 static void tell_tid_word(const int *words, const int *before, int parent, int fd)
 {
         int32_t at = 0;
@@ -60,7 +65,8 @@ static void tell_tid_word(const int *words, const int *before, int parent, int f
 static int *probe_tid(void)
 {
         static int before[PTHREAD_WORDS];
-        int *words = (int *)(uintptr_t)pthread_self(), ends[2]; /* NOLINT(performance-no-int-to-ptr): glibc's pthread_t is an address */
+        int *words = (int *)(uintptr_t)pthread_self(),
+            ends[2]; /* NOLINT(performance-no-int-to-ptr): glibc's pthread_t is an address */
         int32_t at = -1;
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return NULL;
@@ -78,8 +84,9 @@ static int *probe_tid(void)
 }
 
 /*
- * Where the C library keeps the number of this thread.  A new process has another number, and the library's own fork is not used.  Up to glibc 2.42 it
- * is what the kernel clears at the thread's end; since then the kernel clears another word, and the library is watched as it forks.
+ * Where the C library keeps the number of this thread.  A new process has another number, and the library's own fork is
+ * not used.  Up to glibc 2.42 it is what the kernel clears at the thread's end; since then the kernel clears another
+ * word, and the library is watched as it forks.
  */
 static int *tid_address(void)
 {
@@ -95,7 +102,9 @@ static int *tid_address(void)
 
 static pid_t fork_into(unsigned long flags, int *tid, int *ret_pid_fd)
 {
-        /* clone(2) on x86_64: flags, stack, parent_tid (the pidfd), child_tid, tls; the last two are swapped elsewhere. */
+        /*
+         * clone(2) on x86_64: flags, stack, parent_tid (the pidfd), child_tid, tls; the last two are swapped elsewhere.
+         */
         flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
 #if defined(__x86_64__)
         return (pid_t)syscall(SYS_clone, flags, NULL, ret_pid_fd, tid, NULL);
@@ -190,13 +199,15 @@ static int set_up_training_run(const struct sample *sample, struct csn_error *er
 {
         int channel[2], outputs[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0 || pipe2(outputs, O_CLOEXEC) < 0 ||
-            (sample->len && send(channel[0], sample->message, (size_t)sample->len, 0) < 0) || dup2(channel[1], 3) < 0 || dup2(outputs[1], STDOUT_FILENO) < 0 ||
-            dup2(outputs[1], STDERR_FILENO) < 0)
+                (sample->len && send(channel[0], sample->message, (size_t)sample->len, 0) < 0) ||
+                dup2(channel[1], 3) < 0 || dup2(outputs[1], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "descriptors for a rehearsal");
         return pages_remember(err);
 }
 
-/* Takes what a process of ours tells; in that process: 1, and *ret_fd is where to.  Nothing else runs here meanwhile. */
+/*
+ * Takes what a process of ours tells; in that process: 1, and *ret_fd is where to.  Nothing else runs here meanwhile.
+ */
 static int ask_fork(int *ret_fd, struct csn_error *err)
 {
         int answer[2];
@@ -228,7 +239,9 @@ static bool learn_pages(const struct sample *sample)
         if (r == 0 && (r = ask_fork(&fd, &err)) == 1)
                 _exit(pages_thin(fd, &err) < 0 ? 1 : 0);
         if (r < 0)
-                dprintf(STDERR_FILENO, "zygote.py: the pages that a run touches are not all known, runs will be slower: %s\n", err.text);
+                dprintf(STDERR_FILENO,
+                        "zygote.py: the pages that a run touches are not all known, runs will be slower: %s\n",
+                        err.text);
         return false;
 }
 
@@ -246,20 +259,23 @@ static PyObject *serve(PyObject *self, PyObject *args)
         struct csn_error err;
         struct zygote_message message = { .op = ZYGOTE_SERVES };
         (void)self;
-        if (!PyArg_ParseTuple(args, "y#OO|Sy#", &info, &len, &fastpath_argv, &fastpath_env, &sample.program, &sample.message, &sample.len))
+        if (!PyArg_ParseTuple(args, "y#OO|Sy#", &info, &len, &fastpath_argv, &fastpath_env, &sample.program,
+                    &sample.message, &sample.len))
                 return NULL;
         Py_IncRef(fastpath_argv);
         Py_IncRef(fastpath_env);
         if ((size_t)len >= sizeof message.info)
-                return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len, sizeof message.info - 1);
+                return PyErr_Format(PyExc_ValueError, "info has %zd bytes, %zu are possible", len,
+                        sizeof message.info - 1);
         memcpy(message.info, info, (size_t)len);
         int *tid = tid_address();
         if (!tid) {
-                err_set(&err, CSN_E_UNSUPPORTED, 0, "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
+                err_set(&err, CSN_E_UNSUPPORTED, 0,
+                        "this kernel does not tell the address of the thread id (CONFIG_CHECKPOINT_RESTORE)");
                 refuse(0, &err);
                 return fastpath_error(&err);
         }
-        int own_pid_ns = own_pid_namespace(&err);   /* for as long as it serves; a child has it closed by join_enter() */
+        int own_pid_ns = own_pid_namespace(&err); /* for as long as it serves; a child has it closed by join_enter() */
         if (own_pid_ns < 0) {
                 refuse(0, &err);
                 return fastpath_error(&err);
@@ -313,7 +329,9 @@ static bool is_list_of(PyObject *list, char *const *texts, size_t n)
         return true;
 }
 
-/* The usual list if that is what it would be: to make one anew, and to compare it, would touch memory that is shared. */
+/*
+ * The usual list if that is what it would be: to make one anew, and to compare it, would touch memory that is shared.
+ */
 static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
 {
         if (!is_list_of(usual, texts, n))
@@ -443,41 +461,60 @@ static PyObject *forget_text(PyObject *self, PyObject *none)
 
 static PyMethodDef methods[] = {
         { "fork", fork_here, METH_NOARGS, "fork() -> pid, and 0 in the new process, in which no handler has run." },
-        { "run_cases", run_cases, METH_VARARGS, "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
-        { "forget_text", forget_text, METH_NOARGS, "forget_text(): drop what is mapped of program text; what is needed comes back." },
-        { "ahead", imports_ahead, METH_VARARGS, "ahead(names, places, needs, path): modules that a program has not imported yet; see imports.h." },
+        { "run_cases", run_cases, METH_VARARGS,
+                "run_cases(first, cases, where, endings, message_max, null, alone, look, answer, end): see grader.h." },
+        { "forget_text", forget_text, METH_NOARGS,
+                "forget_text(): drop what is mapped of program text; what is needed comes back." },
+        { "ahead", imports_ahead, METH_VARARGS,
+                "ahead(names, places, needs, path): modules that a program has not imported yet; see imports.h." },
         { "__import__", (PyCFunction)(void (*)(void))imports_import, METH_VARARGS | METH_KEYWORDS, "Import a module." },
-        { "_gcd_import", (PyCFunction)(void (*)(void))imports_gcd_import, METH_VARARGS | METH_KEYWORDS, "Import a module by its absolute name." },
+        { "_gcd_import", (PyCFunction)(void (*)(void))imports_gcd_import, METH_VARARGS | METH_KEYWORDS,
+                "Import a module by its absolute name." },
         { "set_gcd_import", imports_set_gcd, METH_O, "set_gcd_import(function): what _gcd_import() calls." },
         { "begin_room", begin_room, METH_NOARGS, "begin_room(): what comes is in pages where nothing else is." },
         { "fill_room", fill_room, METH_NOARGS, "fill_room(): leave no room between what is allocated." },
-        { "strangers", grader_unknown_names, METH_VARARGS, "strangers(names, known, values): the keys of names that known has not, or with another value." },
-        { "is_usual_stream", fastpath_is_usual_stream, METH_VARARGS, "is_usual_stream(fd): whether it is what most runs have there." },
-        { "renew", fastpath_renew, METH_O, "renew(bytes): put other random bytes into it, which nobody may have hashed." },
-        { "have_ends", fastpath_have_ends, METH_VARARGS, "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
-        { "serve", serve, METH_VARARGS, "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
-        { "wait", wait_for_program, METH_NOARGS, "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, if it is short and this is no guest's, or None." },
-        { "send_frame", send_python_frame, METH_VARARGS, "send_frame(where, type, flags, payload): whether it was sent on the channel." },
+        { "strangers", grader_unknown_names, METH_VARARGS,
+                "strangers(names, known, values): the keys of names that known has not, or with another value." },
+        { "is_usual_stream", fastpath_is_usual_stream, METH_VARARGS,
+                "is_usual_stream(fd): whether it is what most runs have there." },
+        { "renew", fastpath_renew, METH_O,
+                "renew(bytes): put other random bytes into it, which nobody may have hashed." },
+        { "have_ends", fastpath_have_ends, METH_VARARGS,
+                "have_ends(objects, ref): whether the end of one could be told: a finalizer, a weak reference." },
+        { "serve", serve, METH_VARARGS,
+                "serve(info, argv, env[, program, message]): tell that everything is loaded, and fork at each request; returns in the children, True in one that runs the sample." },
+        { "wait", wait_for_program, METH_NOARGS,
+                "wait() -> (argv, env, only): the program's, as lists of bytes, those of serve() if they are the same; (name, content) of the only file at home, if it is short and this is no guest's, or None." },
+        { "send_frame", send_python_frame, METH_VARARGS,
+                "send_frame(where, type, flags, payload): whether it was sent on the channel." },
         { "quit", quit, METH_VARARGS, "quit(status): end this process at once." },
-        { "leave", fastpath_leave, METH_VARARGS, "leave(status, where): end this process at once, and say so on the channel if it is not None." },
+        { "leave", fastpath_leave, METH_VARARGS,
+                "leave(status, where): end this process at once, and say so on the channel if it is not None." },
         { "share_constants", constants_share_of, METH_VARARGS, "share_constants(code, last): see constants.h." },
         { "split_last", fastpath_split_last, METH_O, "split_last(source): see runner.py." },
         /* fastpath.h */
         { "usual", fastpath_prepare, METH_O, "usual(names): what the five below have to do with." },
-        { "logging_shutdown", fastpath_logging_shutdown, METH_VARARGS, "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
+        { "logging_shutdown", fastpath_logging_shutdown, METH_VARARGS,
+                "logging_shutdown(shutdown, handlers): what does the same, at once if there is no handler." },
         { "begin", fastpath_begin, METH_NOARGS, "begin(): whether this process is ready for a usual run." },
         { "start", fastpath_start, METH_O, "start(came) -> (code, last) for what wait() gave, or None." },
         { "drive", fastpath_drive, METH_VARARGS, "drive(generator, main): see drive.h; a usual run ends there." },
-        { "is_plain", fastpath_is_plain, METH_VARARGS, "is_plain(error, value): whether there is nothing to tell of them." },
-        { "end", fastpath_end, METH_VARARGS, "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
+        { "is_plain", fastpath_is_plain, METH_VARARGS,
+                "is_plain(error, value): whether there is nothing to tell of them." },
+        { "end", fastpath_end, METH_VARARGS,
+                "end(ending, tracing, profiling): end this process, or tell whether the interpreter must." },
         { NULL, NULL, 0, NULL },
 };
 
-static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zygote's side of a sandbox.", -1, methods, NULL, NULL, NULL, NULL };
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zygote's side of a sandbox.", -1, methods,
+        NULL, NULL, NULL, NULL };
 
 #define OWN_MAPPING_MAX (2 * MIB)
 
-/* Loaded with the interpreter, and not by it (memory_arenas.h).  Nobody else is to see the variable that did it, in proc_pid_environ(5) either. */
+/*
+ * Loaded with the interpreter, and not by it (memory_arenas.h).  Nobody else is to see the variable that did it, in
+ * proc_pid_environ(5) either.
+ */
 __attribute__((constructor)) static void begin(void)
 {
         static const char name[] = "LD_PRELOAD";
@@ -488,7 +525,10 @@ __attribute__((constructor)) static void begin(void)
         unsetenv(name);
         explicit_bzero(start, strlen(start));
         arenas_gather();
-        /* When malloc(3) is given back what it has mapped alone, it takes what is not larger from the heap, which is laid out anew (memory_layout.h). */
+        /*
+         * When malloc(3) is given back what it has mapped alone, it takes what is not larger from the heap, which is
+         * laid out anew (memory_layout.h).
+         */
         void *volatile large = malloc(OWN_MAPPING_MAX);
         free(large);
 }

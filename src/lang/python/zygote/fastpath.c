@@ -16,28 +16,93 @@
 
 /* What there is to know, by the names that Python gives it. */
 enum name {
-        ARGUMENTS, ENTRIES, MAIN_FILE, RUN, GRADED, NAMES, PATH, HELLO, COMPILE, COMPILE_WHOLE, FILTERS, FAIL, NOTHING, PREPARE, SHOWS,
-        RESEEDERS, KEY, START_TIME, MAIN_THREAD, CHANNEL,
-        GET_TRACE, GET_PROFILE, MODULES, THREADING, SHUTDOWN, EXITS, RUN_EXITS, IDLE_EXITS, COUNT_EXITS, COUNT_THREADS,
-        STDOUT, STDOUT_NAMES, FLUSH_STDOUT, STDERR, STDERR_NAMES, FLUSH_STDERR, GET_OBJECTS, REF, CALLBACKS, GET_DEBUG,
+        ARGUMENTS,
+        ENTRIES,
+        MAIN_FILE,
+        RUN,
+        GRADED,
+        NAMES,
+        PATH,
+        HELLO,
+        COMPILE,
+        COMPILE_WHOLE,
+        FILTERS,
+        FAIL,
+        NOTHING,
+        PREPARE,
+        SHOWS,
+        RESEEDERS,
+        KEY,
+        START_TIME,
+        MAIN_THREAD,
+        CHANNEL,
+        GET_TRACE,
+        GET_PROFILE,
+        MODULES,
+        THREADING,
+        SHUTDOWN,
+        EXITS,
+        RUN_EXITS,
+        IDLE_EXITS,
+        COUNT_EXITS,
+        COUNT_THREADS,
+        STDOUT,
+        STDOUT_NAMES,
+        FLUSH_STDOUT,
+        STDERR,
+        STDERR_NAMES,
+        FLUSH_STDERR,
+        GET_OBJECTS,
+        REF,
+        CALLBACKS,
+        GET_DEBUG,
         NAMES_N
 };
 
 static const char *const texts[NAMES_N] = {
         /* Zygote.receive() and Runner.start() */
-        [ARGUMENTS] = "arguments", [ENTRIES] = "entries", [MAIN_FILE] = "main_file", [RUN] = "run", [GRADED] = "graded", [NAMES] = "names", [PATH] = "path",
-        [HELLO] = "hello", [COMPILE] = "compile", [COMPILE_WHOLE] = "compile_whole", [FILTERS] = "filters",
-        [FAIL] = "warnings_fail", [NOTHING] = "nothing", [PREPARE] = "prepare", [SHOWS] = "shows",
+        [ARGUMENTS] = "arguments",
+        [ENTRIES] = "entries",
+        [MAIN_FILE] = "main_file",
+        [RUN] = "run",
+        [GRADED] = "graded",
+        [NAMES] = "names",
+        [PATH] = "path",
+        [HELLO] = "hello",
+        [COMPILE] = "compile",
+        [COMPILE_WHOLE] = "compile_whole",
+        [FILTERS] = "filters",
+        [FAIL] = "warnings_fail",
+        [NOTHING] = "nothing",
+        [PREPARE] = "prepare",
+        [SHOWS] = "shows",
         /* Fresh.state(), Channel */
-        [RESEEDERS] = "reseeders", [KEY] = "key", [START_TIME] = "start_time", [MAIN_THREAD] = "main_thread",
+        [RESEEDERS] = "reseeders",
+        [KEY] = "key",
+        [START_TIME] = "start_time",
+        [MAIN_THREAD] = "main_thread",
         [CHANNEL] = "channel",
         /* Leave.end() */
-        [GET_TRACE] = "get_trace", [GET_PROFILE] = "get_profile",
-        [MODULES] = "modules", [THREADING] = "threading", [SHUTDOWN] = "shutdown", [EXITS] = "exits", [RUN_EXITS] = "run_exits",
-        [IDLE_EXITS] = "idle_exits", [COUNT_EXITS] = "count_exits", [COUNT_THREADS] = "count_threads",
-        [STDOUT] = "stdout", [STDOUT_NAMES] = "stdout_names", [FLUSH_STDOUT] = "flush_stdout",
-        [STDERR] = "stderr", [STDERR_NAMES] = "stderr_names", [FLUSH_STDERR] = "flush_stderr",
-        [GET_OBJECTS] = "get_objects", [REF] = "ref", [CALLBACKS] = "callbacks", [GET_DEBUG] = "get_debug",
+        [GET_TRACE] = "get_trace",
+        [GET_PROFILE] = "get_profile",
+        [MODULES] = "modules",
+        [THREADING] = "threading",
+        [SHUTDOWN] = "shutdown",
+        [EXITS] = "exits",
+        [RUN_EXITS] = "run_exits",
+        [IDLE_EXITS] = "idle_exits",
+        [COUNT_EXITS] = "count_exits",
+        [COUNT_THREADS] = "count_threads",
+        [STDOUT] = "stdout",
+        [STDOUT_NAMES] = "stdout_names",
+        [FLUSH_STDOUT] = "flush_stdout",
+        [STDERR] = "stderr",
+        [STDERR_NAMES] = "stderr_names",
+        [FLUSH_STDERR] = "flush_stderr",
+        [GET_OBJECTS] = "get_objects",
+        [REF] = "ref",
+        [CALLBACKS] = "callbacks",
+        [GET_DEBUG] = "get_debug",
 };
 
 static PyObject *own[NAMES_N];   /* or NULL, all of them: no run is usual */
@@ -84,7 +149,8 @@ PyObject *fastpath_training_run(PyObject *arguments, PyObject *entries)
                 PyErr_SetString(PyExc_RuntimeError, "no run is usual, and so there is none to rehearse");
         if (!trained || !own[RUN] || (own[GRADED] == Py_True && !is_not_alone()))
                 return NULL;
-        return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]), PyBytes_AsString(trained), PyBytes_Size(trained));
+        return Py_BuildValue("(OO(yy#))", arguments, entries, PyBytes_AsString(own[MAIN_FILE]),
+                PyBytes_AsString(trained), PyBytes_Size(trained));
 }
 
 /* What a run has must not be held by us when Python takes it down. */
@@ -99,7 +165,8 @@ static void drop(void)
 }
 
 /*
- * Is registered in place of logging.shutdown() and equal to it: without a handler there is nothing to do, and to find that out in Python is to write to where that function is.
+ * Is registered in place of logging.shutdown() and equal to it: without a handler there is nothing to do, and to find
+ * that out in Python is to write to where that function is.
  */
 static PyObject *logging_shutdown, *logging_handlers;
 
@@ -122,8 +189,11 @@ static PyObject *compare_shutdown(PyObject *self, PyObject *other, int how)
 
 PyObject *fastpath_logging_shutdown(PyObject *self, PyObject *args)
 {
-        PyType_Slot slots[] = { { Py_tp_call, shut_logging_down }, { Py_tp_richcompare, compare_shutdown }, { 0, NULL } };
-        PyType_Spec spec = { .name = "_caisson.Shutdown", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots };
+        PyType_Slot slots[] = { { Py_tp_call, shut_logging_down }, { Py_tp_richcompare, compare_shutdown },
+                { 0, NULL } };
+        PyType_Spec spec = {
+                .name = "_caisson.Shutdown", .basicsize = sizeof(PyObject), .flags = Py_TPFLAGS_DEFAULT, .slots = slots
+        };
         (void)self;
         if (!PyArg_ParseTuple(args, "OO!", &logging_shutdown, &PyList_Type, &logging_handlers))
                 return NULL;
@@ -140,8 +210,8 @@ static bool is_there(enum name name)
 }
 
 /*
- * A number that nobody has hashed or has beside, written anew in its place (PyFloatObject in Include/cpython/floatobject.h, of all versions): to give a
- * module another one is to write to all that leads there.
+ * A number that nobody has hashed or has beside, written anew in its place (PyFloatObject in
+ * Include/cpython/floatobject.h, of all versions): to give a module another one is to write to all that leads there.
  */
 static void *number_in(PyObject *number)
 {
@@ -169,7 +239,10 @@ PyObject *fastpath_prepare(PyObject *self, PyObject *names)
         return fastpath_nothing();
 }
 
-/* With room for arguments, though there are none: without it a function prepares itself to be given some by name (Python/getargs.c). */
+/*
+ * With room for arguments, though there are none: without it a function prepares itself to be given some by name
+ * (Python/getargs.c).
+ */
 static PyObject *result_of(PyObject *function)
 {
         PyObject *none = PyTuple_New(0), *result = none ? PyObject_Call(function, none, NULL) : NULL;
@@ -288,7 +361,8 @@ PyObject *fastpath_begin(PyObject *self, PyObject *none)
 static PyObject *source_of(PyObject *came)
 {
         PyObject *only = PyTuple_GetItem(came, 2);
-        if (only == Py_None || strcmp(PyBytes_AsString(PyTuple_GetItem(only, 0)), PyBytes_AsString(own[MAIN_FILE])) != 0)
+        if (only == Py_None ||
+                strcmp(PyBytes_AsString(PyTuple_GetItem(only, 0)), PyBytes_AsString(own[MAIN_FILE])) != 0)
                 return NULL;
         return PyTuple_GetItem(only, 1);
 }
@@ -321,7 +395,8 @@ static struct piece first_lines(struct piece source, int n)
         return lines;
 }
 
-static const char *const hard[] = { "\r", "__future__", "global", "settrace", "set_trace", "breakpoint", "import trace", "rofile", "coverage", NULL };
+static const char *const hard[] = { "\r", "__future__", "global", "settrace", "set_trace", "breakpoint", "import trace",
+        "rofile", "coverage", NULL };
 static const char *const statements[] = { "async", "class", "def", "for", "if", "try", "while", "with", NULL };
 static const char *const continuations[] = { "elif", "else", "except", "finally", NULL };
 
@@ -487,9 +562,9 @@ PyObject *fastpath_start(PyObject *self, PyObject *came)
 {
         (void)self;
         PyObject *pair = NULL, *text = NULL;
-        bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] && PyTuple_GetItem(came, 1) == own[ENTRIES] &&
-                        is_usual_stream(STDIN_FILENO) && (text = source_of(came)) && (pair = compile_program(text)) && call_all(own[PREPARE]) &&
-                        prepare_to_show(text);
+        bool is_usual = has_begun && is_there(COMPILE) && PyTuple_GetItem(came, 0) == own[ARGUMENTS] &&
+                PyTuple_GetItem(came, 1) == own[ENTRIES] && is_usual_stream(STDIN_FILENO) && (text = source_of(came)) &&
+                (pair = compile_program(text)) && call_all(own[PREPARE]) && prepare_to_show(text);
         if (is_usual) {
                 say(CHANNEL_HELLO, PyBytes_AsString(own[HELLO]), (size_t)PyBytes_Size(own[HELLO]));
                 Py_IncRef(text);
@@ -555,8 +630,9 @@ void fastpath_end_process(int status, const struct where *where)
         if (trained)
                 _exit(status || pages_tell(training_run_fd, &err) < 0 ? 1 : 0);
         if (where)
-                channel_send(where, CHANNEL_EXITING, 0, digits, (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
-        sched_yield();  /* whoever that woke on this processor would wait for the end of our memory, milliseconds of the kernel's */
+                channel_send(where, CHANNEL_EXITING, 0, digits,
+                        (size_t)snprintf(digits, sizeof digits, "%d", status & 0xff), MSG_DONTWAIT);
+        sched_yield();   /* a process woken here would wait milliseconds for the kernel to free our memory */
         _exit(status);
 }
 
@@ -610,7 +686,8 @@ static bool is_shut_down(void)
 /* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
 static bool is_ours(const char *name, enum name usual, enum name names)
 {
-        return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1 && PyDict_GetItemString(own[names], "mode");
+        return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1 &&
+                PyDict_GetItemString(own[names], "mode");
 }
 
 static bool has_nothing_to_take_down(void)
@@ -626,8 +703,8 @@ static bool has_nothing_to_take_down(void)
 /* Ends the process, with flush_streams(), where the streams are ours and there is nothing to take down. */
 static void leave_as_usual(void)
 {
-        if (is_ours("stdout", STDOUT, STDOUT_NAMES) && is_ours("stderr", STDERR, STDERR_NAMES) && has_nothing_to_take_down() &&
-            call(own[FLUSH_STDOUT]) && call(own[FLUSH_STDERR])) {
+        if (is_ours("stdout", STDOUT, STDOUT_NAMES) && is_ours("stderr", STDERR, STDERR_NAMES) &&
+                has_nothing_to_take_down() && call(own[FLUSH_STDOUT]) && call(own[FLUSH_STDERR])) {
                 say(CHANNEL_DONE, "", 0);
                 fastpath_end_process(0, has_channel ? &channel : NULL);
         }
@@ -658,7 +735,10 @@ static void end(void)
         PyErr_Clear();   /* Python tries again, and has the right to tell */
 }
 
-/* What is_plain() and end() do, of a run in which nobody registered an exit function: they may do whatever Python has to know of. */
+/*
+ * What is_plain() and end() do, of a run in which nobody registered an exit function: they may do whatever Python has
+ * to know of.
+ */
 static void end_here(PyObject *value)
 {
         if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) &&

@@ -231,7 +231,8 @@ PyObject *imports_import(PyObject *self, PyObject *args, PyObject *named)
         PyObject *name, *globals = NULL, *locals = NULL, *names = NULL;
         int level = 0;
         (void)self;
-        if (!PyArg_ParseTupleAndKeywords(args, named, "U|OOOi:__import__", words, &name, &globals, &locals, &names, &level))
+        if (!PyArg_ParseTupleAndKeywords(args, named, "U|OOOi:__import__", words, &name, &globals, &locals, &names,
+                    &level))
                 return NULL;
         if (numbers && level == 0)
                 look_from(name, names);
@@ -287,7 +288,9 @@ PyObject *imports_ahead(PyObject *self, PyObject *args)
         PyObject *names, *places, *lists, *found = PyDict_New();
         int next = 0;
         (void)self;
-        if (!found || !PyArg_ParseTuple(args, "O!O!O!O!", &PyList_Type, &names, &PyList_Type, &places, &PyList_Type, &lists, &PyList_Type, &known))
+        if (!found ||
+                !PyArg_ParseTuple(args, "O!O!O!O!", &PyList_Type, &names, &PyList_Type, &places, &PyList_Type, &lists,
+                        &PyList_Type, &known))
                 return NULL;
         Py_IncRef(known);
         Py_IncRef(names);

@@ -104,25 +104,29 @@ int shared_forget_text(struct csn_error *err)
 
 static bool follows(const struct mapping *one, const struct mapping *next)
 {
-        return one->of_file && one->inode == next->inode && end_of(&one->range) == next->range.start && one->offset + one->range.len == next->offset;
+        return one->of_file && one->inode == next->inode && end_of(&one->range) == next->range.start &&
+                one->offset + one->range.len == next->offset;
 }
 
 /*
- * What the linker puts before and behind the text of a file may not be executed, and is a mapping of its own for that.  The kernel makes
- * one of what has the same rights.  Whoever is here may map and execute whatever he likes, so nothing is lost.
+ * What the linker puts before and behind the text of a file may not be executed, and is a mapping of its own for that.
+ * The kernel makes one of what has the same rights.  Whoever is here may map and execute whatever he likes, so nothing
+ * is lost.
  */
 static void join(const struct mapping *one, const struct use *use)
 {
-        bool has_before = one > maps.rows && follows(one - 1, one), has_next = one + 1 < maps.rows + maps.n && follows(one, one + 1);
-        if (one->rights == PROT_READ && !use->own && ((has_before && one[-1].rights == TEXT) || (has_next && one[1].rights == TEXT)))
+        bool has_before = one > maps.rows && follows(one - 1, one),
+             has_next = one + 1 < maps.rows + maps.n && follows(one, one + 1);
+        if (one->rights == PROT_READ && !use->own &&
+                ((has_before && one[-1].rights == TEXT) || (has_next && one[1].rights == TEXT)))
                 mprotect(address(one->range.start), one->range.len, TEXT);
 }
 
 /* ---- what becomes a file ---- */
 
 /*
- * It ends where the last range ends, and has no room between ranges: a run can have a mapping grow (mremap(2)), and to look at what a file
- * has room for makes memory of it, which would stay there for the runs after it.
+ * It ends where the last range ends, and has no room between ranges: a run can have a mapping grow (mremap(2)), and to
+ * look at what a file has room for makes memory of it, which would stay there for the runs after it.
  */
 struct file {
         const char *name;
@@ -144,7 +148,8 @@ static void file_open(struct file *file)
 static int file_close(struct file *file, struct csn_error *err)
 {
         int r = 0;
-        if (file->fd >= 0 && fcntl(file->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+        if (file->fd >= 0 &&
+                fcntl(file->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
                 r = err_set(err, CSN_E_SYSTEM, errno, "seal the memory of forks");
         fd_close(&file->fd);
         return r;
@@ -155,7 +160,9 @@ static bool file_copy(struct file *file, const struct range *range, off_t *ret_o
 {
         *ret_offset = (off_t)file->end;
         for (uint64_t done = 0; done < range->len;) {
-                ssize_t n = file->fd < 0 ? -1 : pwrite(file->fd, address(range->start + done), range->len - done, (off_t)(file->end + done));
+                ssize_t n = file->fd < 0
+                        ? -1
+                        : pwrite(file->fd, address(range->start + done), range->len - done, (off_t)(file->end + done));
                 if (n <= 0) {
                         if (file->fd >= 0 && ftruncate(file->fd, *ret_offset) < 0)
                                 fd_close(&file->fd);
@@ -175,7 +182,10 @@ static bool file_map(const struct file *file, const struct range *range, off_t o
         return mapped != MAP_FAILED;
 }
 
-/* One for a range with room for huge pages, which lie in it as they do in memory.  Nobody can look at what is before the range. */
+/*
+ * One for a range with room for huge pages, which lie in it as they do in memory.  Nobody can look at what is before
+ * the range.
+ */
 static void file_open_for(struct file *file, const struct range *range)
 {
         file->end = range->start % HUGE_PAGE;
@@ -189,8 +199,8 @@ static bool collapse(const struct range *range)
 }
 
 /*
- * A copy of text is mapped beside it first: without a huge page it would be no better, and the text of the file is everybody's.
- * *ret_done: whether there was one to be had.
+ * A copy of text is mapped beside it first: without a huge page it would be no better, and the text of the file is
+ * everybody's. *ret_done: whether there was one to be had.
  */
 static int text_to_file(const struct range *range, bool *ret_done, struct csn_error *err)
 {
@@ -200,8 +210,8 @@ static int text_to_file(const struct range *range, bool *ret_done, struct csn_er
         file_open_for(&file, range);
         char *room = mmap(NULL, range->len + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         place.start = up((uintptr_t)room, HUGE_PAGE);
-        *ret_done = room != MAP_FAILED && file_copy(&file, range, &offset) && file_map(&file, &place, offset, TEXT) && collapse(&place) &&
-                    file_map(&file, range, offset, TEXT);
+        *ret_done = room != MAP_FAILED && file_copy(&file, range, &offset) && file_map(&file, &place, offset, TEXT) &&
+                collapse(&place) && file_map(&file, range, offset, TEXT);
         if (room != MAP_FAILED)
                 munmap(room, range->len + HUGE_PAGE);
         return file_close(&file, err);
@@ -216,7 +226,8 @@ static int text_to_huge_pages(struct csn_error *err)
                 struct range all = inner(&maps.rows[i].range);
                 if (!maps.rows[i].of_file || maps.rows[i].rights != TEXT)
                         continue;
-                for (struct range one = { all.start, HUGE_PAGE }; r == 0 && go_on && one.start < end_of(&all); one.start += HUGE_PAGE) {
+                for (struct range one = { all.start, HUGE_PAGE }; r == 0 && go_on && one.start < end_of(&all);
+                        one.start += HUGE_PAGE) {
                         struct use use;
                         r = look(table, &one, &use, err);
                         if (r == 0 && use.mapped >= TEXT_USED && !use.own)
@@ -249,9 +260,10 @@ static struct {
 } libraries;
 
 /*
- * What a library may write to (elf(5), PT_LOAD) becomes one mapping: what the linker relocated and then made read-only, the data, and what is zero at
- * first, which is in no file, and can hardly be told from what has been mapped behind it.  Read-only would be one obstacle more for who attacks a program
- * through a fault of its own.  Of a run the program is the attacker; a judge reads hostile text in Python.
+ * What a library may write to (elf(5), PT_LOAD) becomes one mapping: what the linker relocated and then made read-only,
+ * the data, and what is zero at first, which is in no file, and can hardly be told from what has been mapped behind
+ * it.  Read-only would be one obstacle more for who attacks a program through a fault of its own.  Of a run the program
+ * is the attacker; a judge reads hostile text in Python.
  */
 static int add_library(struct dl_phdr_info *library, size_t size, void *context)
 {
@@ -259,7 +271,8 @@ static int add_library(struct dl_phdr_info *library, size_t size, void *context)
         for (int i = 0; i < library->dlpi_phnum && libraries.n < LIBRARIES_MAX; i++) {
                 const ElfW(Phdr) *part = &library->dlpi_phdr[i];
                 uint64_t first = library->dlpi_addr + part->p_vaddr, start = first / maps_page() * maps_page();
-                uint64_t all = up(first + part->p_memsz, maps_page()) - start, data = up(first + part->p_filesz, maps_page()) - start;
+                uint64_t all = up(first + part->p_memsz, maps_page()) - start,
+                         data = up(first + part->p_filesz, maps_page()) - start;
                 if (part->p_type == PT_LOAD && (part->p_flags & (PF_W | PF_X)) == PF_W && data <= LIBRARY_MAX)
                         libraries.ranges[libraries.n++] = (struct range){ start, all <= LIBRARY_MAX ? all : data };
         }
@@ -289,7 +302,8 @@ static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn
                 const struct mapping *one = &maps.rows[i];
                 if (one->is_heap)
                         r = data_to_file(&small, &one->range, err);
-                else if (!one->of_file && !one->inode && one->rights == DATA && !is_among(&one->range, arenas, arenas_n))
+                else if (!one->of_file && !one->inode && one->rights == DATA &&
+                        !is_among(&one->range, arenas, arenas_n))
                         collapse(&one->range);
         }
         int closed = file_close(&small, err);

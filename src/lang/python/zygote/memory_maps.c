@@ -25,10 +25,12 @@ static bool read_line(const char *line, struct mapping *ret)
         int name = 0;
         if (sscanf(line, "%llx-%llx %4s %llx %*s %llu %n", &start, &end, rights, &offset, &inode, &name) != 5)
                 return false;
-        *ret = (struct mapping){ .range = { start, end - start }, .inode = inode, .offset = offset,
-                                 .rights = PROT_READ | (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0),
-                                 .of_file = line[name] == '/' && strncmp(line + name, "/memfd:", 7) != 0,
-                                 .is_heap = strncmp(line + name, "[heap]", 6) == 0 };
+        *ret = (struct mapping){ .range = { start, end - start },
+                .inode = inode,
+                .offset = offset,
+                .rights = PROT_READ | (rights[1] == 'w' ? PROT_WRITE : 0) | (rights[2] == 'x' ? PROT_EXEC : 0),
+                .of_file = line[name] == '/' && strncmp(line + name, "/memfd:", 7) != 0,
+                .is_heap = strncmp(line + name, "[heap]", 6) == 0 };
         return end - start <= MAPPING_MAX && rights[0] == 'r' && rights[3] == 'p' && strncmp(line + name, "[v", 2) != 0;
 }
 
@@ -65,10 +67,12 @@ int maps_table(struct csn_error *err)
         return table < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /proc/self/pagemap") : table;
 }
 
-ssize_t maps_entries(int table, const struct range *range, uint64_t first, uint64_t entries[PAGE_ENTRIES_MAX], struct csn_error *err)
+ssize_t maps_entries(int table, const struct range *range, uint64_t first, uint64_t entries[PAGE_ENTRIES_MAX],
+        struct csn_error *err)
 {
         uint64_t wanted = min_u64(range->len / maps_page() - first, PAGE_ENTRIES_MAX);
-        ssize_t got = pread(table, entries, wanted * sizeof entries[0], (off_t)((range->start / maps_page() + first) * sizeof entries[0]));
+        ssize_t got = pread(table, entries, wanted * sizeof entries[0],
+                (off_t)((range->start / maps_page() + first) * sizeof entries[0]));
         if (got < (ssize_t)sizeof entries[0])
                 return err_set(err, CSN_E_SYSTEM, errno, "read /proc/self/pagemap");
         return got / (ssize_t)sizeof entries[0];

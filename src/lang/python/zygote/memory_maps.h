@@ -50,7 +50,8 @@ int maps_table(struct csn_error *err);
  * Read the page table entries of a range from its page `first` on.  Returns their number, at least one.  Errors:
  * CSN_E_SYSTEM.
  */
-ssize_t maps_entries(int table, const struct range *range, uint64_t first, uint64_t entries[PAGE_ENTRIES_MAX], struct csn_error *err);
+ssize_t maps_entries(int table, const struct range *range, uint64_t first, uint64_t entries[PAGE_ENTRIES_MAX],
+        struct csn_error *err);
 
 uint64_t maps_page(void);      /* page size in bytes */
 

@@ -7,8 +7,9 @@
 #include "lang/python/zygote/memory_arenas.h"
 
 /*
- * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and when there is no such room any more
- * what was never used, from the first to the last.  Where pools are of another kind FILL_MAX ends it, for good, and all that is lost is so much memory.
+ * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and
+ * when there is no such room any more what was never used, from the first to the last.  Where pools are of another kind
+ * FILL_MAX ends it, for good, and all that is lost is so much memory.
  */
 #define SIZES_MAX 512
 #define SIZE_STEP 16
@@ -28,11 +29,15 @@ static struct {
         uintptr_t heap;    /* where it begins */
 } new;
 
-/* Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own numbers. */
+/*
+ * Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own
+ * numbers.
+ */
 static bool is_last(uintptr_t at, size_t size)
 {
         const struct pool *pool = (const struct pool *)(at / POOL_SIZE * POOL_SIZE);
-        return arenas_number(at) >= new.arena && pool->free == at + size && pool->next_offset == at % POOL_SIZE + 2 * size && pool->next_offset + ROOM <= maps_page();
+        return arenas_number(at) >= new.arena && pool->free == at + size &&
+                pool->next_offset == at % POOL_SIZE + 2 * size && pool->next_offset + ROOM <= maps_page();
 }
 
 static bool fill_pool(size_t size)

@@ -7,7 +7,9 @@
 
 #include "lang/python/zygote/memory_maps.h"
 
-/* What the kernel maps at least at one look at a page of a file that is in memory (do_fault_around() in mm/memory.c). */
+/*
+ * What the kernel maps at least at one look at a page of a file that is in memory (do_fault_around() in mm/memory.c).
+ */
 #define AROUND (64 * KIB)
 #define TOLD_MAX (LISTS * (MAPS_MAX + 1) * sizeof(struct range))
 
@@ -36,7 +38,10 @@ static void add_written(struct list *list, const struct mapping *one, uint64_t p
                 list->ranges[list->n++] = (struct range){ place, maps_page() };
 }
 
-/* One page for all that come with it; one of the file, for whoever has that page for himself has looked at nothing around it. */
+/*
+ * One page for all that come with it; one of the file, for whoever has that page for himself has looked at nothing
+ * around it.
+ */
 static void add_of_file(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
         uint64_t last = list->n ? list->ranges[list->n - 1].start : 0;
@@ -65,7 +70,8 @@ struct view {
         uint64_t *entries;
 };
 
-static int look(const struct view *view, const struct mapping *one, struct list *list, add_function *add, struct csn_error *err)
+static int look(const struct view *view, const struct mapping *one, struct list *list, add_function *add,
+        struct csn_error *err)
 {
         for (uint64_t done = 0; done < one->range.len / maps_page();) {
                 ssize_t got = maps_entries(view->table, &one->range, done, view->entries, err);
@@ -88,7 +94,8 @@ static int list_open(struct list *list, struct csn_error *err)
 static int list_write(int fd, const struct list *list, struct csn_error *err)
 {
         static const struct range end;
-        if (io_write_all(fd, list->ranges, list->n * sizeof list->ranges[0]) < 0 || io_write_all(fd, &end, sizeof end) < 0)
+        if (io_write_all(fd, list->ranges, list->n * sizeof list->ranges[0]) < 0 ||
+                io_write_all(fd, &end, sizeof end) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "tell the pages");
         return 0;
 }
@@ -182,8 +189,8 @@ static bool takes_advice(int process, int advice)
 }
 
 /*
- * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory (Linux 6.13).
- * It ends where a range is there no more, and goes on behind it.
+ * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory
+ * (Linux 6.13). It ends where a range is there no more, and goes on behind it.
  */
 static bool populate_at_once(const struct list *list, int advice)
 {
@@ -193,7 +200,8 @@ static bool populate_at_once(const struct list *list, int advice)
         if (!has_name && (opened < 0 || !takes_advice(opened, advice)))
                 return false;
         for (size_t done = 0; done < list->n;) {
-                ssize_t bytes = syscall(SYS_process_madvise, self, &list->ranges[done], min_u64(list->n - done, IOV_MAX), advice, 0);
+                ssize_t bytes = syscall(SYS_process_madvise, self, &list->ranges[done],
+                        min_u64(list->n - done, IOV_MAX), advice, 0);
                 do
                         bytes -= (ssize_t)list->ranges[done++].len;
                 while (bytes > 0 && done < list->n);
@@ -201,14 +209,19 @@ static bool populate_at_once(const struct list *list, int advice)
         return true;
 }
 
-/* One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still there. */
+/*
+ * One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still
+ * there.
+ */
 static void populate(const struct list *list, int advice)
 {
         if (populate_at_once(list, advice))
                 return;
         bool is_known = madvise(NULL, 0, advice) == 0;
         for (size_t i = 0; i < list->n; i++)
-                if (madvise((void *)(uintptr_t)list->ranges[i].start, list->ranges[i].len, is_known ? advice : MADV_NORMAL) == 0 && !is_known)
+                if (madvise((void *)(uintptr_t)list->ranges[i].start, list->ranges[i].len,
+                            is_known ? advice : MADV_NORMAL) == 0 &&
+                        !is_known)
                         touch(&list->ranges[i], advice == MADV_POPULATE_WRITE);
 }
 
