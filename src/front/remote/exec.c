@@ -13,6 +13,10 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#define STEP_MS 1000
+#define LEAVE_STEP_MS 50
+#define LEAVE_MS 3000                  /* for the program to be told of a signal that ends us */
+#define HANGUP_MS 1000                 /* for a program at a terminal to end after SIGHUP */
 #define PIECE (128 * KIB)
 #define TERMINAL_MAX 1000          /* rows, columns: process_size of fields.def */
 
@@ -33,6 +37,7 @@ struct exec {
         bool terminal, interactive, raw, our_terminal;
         bool input_over, output_over, over, broken;
         bool resized, kill;        /* to be told */
+        bool killed;               /* the kill after a hang-up was requested */
         int signal;                /* the same; 0: none */
         int leaves;                /* the signal that ends us when the program has been told */
         int interrupts;
@@ -222,7 +227,7 @@ static void step(struct exec *exec)
         if (exec->over)
                 return;
         bool reads = exec->interactive && exec->process[0] && !exec->input_over && !exec->input.busy;
-        curl_multi_poll(exec->multi, more, reads ? 2 : 1, 1000, NULL);
+        curl_multi_poll(exec->multi, more, reads ? 2 : 1, exec->leaves ? LEAVE_STEP_MS : STEP_MS, NULL);
         if (more[0].revents)
                 read_signals(exec);
         /* poll(2) itself: libcurl does not tell of POLLHUP alone, which is the end of a pipe. */
@@ -231,14 +236,22 @@ static void step(struct exec *exec)
                 read_input(exec);
 }
 
-/* A signal that ends us has to reach the program first, if there is one; not for ever. */
-static bool is_leaving(const struct exec *exec, uint64_t *deadline_ms)
+/*
+ * A signal that ends us reaches the program first, if there is one.  A program at a terminal has HANGUP_MS to end and is
+ * killed then: Bash loses a SIGHUP that arrives while its prompt appears.
+ */
+static bool is_leaving(struct exec *exec, uint64_t *deadline_ms)
 {
-        if (!exec->leaves)
-                return false;
+        if (!exec->leaves || !exec->process[0])
+                return exec->leaves;
         if (!*deadline_ms)
-                *deadline_ms = clock_ms() + 2000;
-        return !exec->process[0] || (!exec->kill && !exec->signal && !exec->control.busy) || clock_ms() > *deadline_ms;
+                *deadline_ms = clock_ms() + LEAVE_MS;
+        bool told = !exec->kill && !exec->signal && !exec->control.busy;
+        if (exec->terminal && told && !exec->killed) {
+                exec->kill = exec->killed = clock_ms() + LEAVE_MS >= *deadline_ms + HANGUP_MS;
+                return false;
+        }
+        return told || clock_ms() > *deadline_ms;
 }
 
 static void done(struct exec *exec)
