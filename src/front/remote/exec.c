@@ -237,8 +237,8 @@ static void step(struct exec *exec)
 }
 
 /*
- * A signal that ends us reaches the program first, if there is one.  A program at a terminal has HANGUP_MS to end and is
- * killed then: Bash loses a SIGHUP that arrives while its prompt appears.
+ * A signal that ends us reaches the program first, if there is one.  A program at a terminal has HANGUP_MS to end and
+ * is killed then: Bash loses a SIGHUP that arrives while its prompt appears.
  */
 static bool is_leaving(struct exec *exec, uint64_t *deadline_ms)
 {
