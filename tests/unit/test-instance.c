@@ -1,6 +1,6 @@
 /*
- * instance: the news of a backend reaches the user of an instance, and the counts follow.  The backend is a table in
- * this file.
+ * instance: the news of a backend reaches the user of an instance, and the counts follow.  The backend records its
+ * requests.
  */
 #include "engine/instance/instance.h"
 
@@ -8,87 +8,8 @@
 
 #include <fcntl.h>
 
+#include "fake-backend.h"
 #include "tap.h"
-
-/* ---- a backend that records its requests ---- */
-
-struct backend_link {
-        const struct backend_events *events;
-        void *engine;
-        void *owner;                   /* of the instance that was prepared last */
-        uint32_t id, zygote;
-        int killed, started;
-        bool refuses;                  /* prepare() and enter() fail */
-};
-
-static struct backend_link fake;
-
-static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
-        struct backend_link **ret, struct csn_error *err)
-{
-        (void)loop, (void)err;
-        fake.events = events;
-        fake.engine = options->engine;
-        *ret = &fake;
-        return 0;
-}
-
-static int accept_or_refuse(void *owner, uint32_t id, struct csn_error *err)
-{
-        fake.owner = owner;
-        fake.id = id;
-        return fake.refuses ? err_set(err, CSN_E_SYSTEM, 0, "refused") : 0;
-}
-
-static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
-        struct csn_error *err)
-{
-        (void)link, (void)shape;
-        return accept_or_refuse(owner, id, err);
-}
-
-static int fake_enter(struct backend_link *link, uint32_t id, void *owner, uint32_t sandbox, uint32_t zygote,
-        const int fds[WIRE_ENTRY_HANDOFF], struct csn_error *err)
-{
-        (void)link, (void)sandbox, (void)fds;
-        fake.zygote = zygote;
-        return accept_or_refuse(owner, id, err);
-}
-
-static int fake_join(struct backend_link *link, uint32_t id, uint32_t zygote, struct csn_error *err)
-{
-        (void)link, (void)id, (void)err;
-        fake.zygote = zygote;
-        return 0;
-}
-
-static int fake_start(struct backend_link *link, uint32_t id, const struct backend_program *program,
-        struct csn_error *err)
-{
-        (void)link, (void)id, (void)program, (void)err;
-        fake.started++;
-        return 0;
-}
-
-static void fake_kill(struct backend_link *link, uint32_t id)
-{
-        (void)link, (void)id;
-        fake.killed++;
-}
-
-static void fake_close(struct backend_link *link)
-{
-        (void)link;
-}
-
-static const struct backend backend = { .name = "fake",
-        .open = fake_open,
-        .prepare = fake_prepare,
-        .join = fake_join,
-        .enter = fake_enter,
-        .start = fake_start,
-        .kill = fake_kill,
-        .close = fake_close };
 
 /* ---- a user and an owner that count their news ---- */
 
@@ -157,7 +78,6 @@ static void on_changed(void *owner)
 
 static const struct instances_events events = { .changed = on_changed };
 static const struct settings settings;
-static const struct backend_ends no_ends = { -1, -1, -1, -1, -1, -1 };
 static const struct wire_boundary boundary = { .memory_bytes = 9 };
 static const struct wire_shape shape = { 0 };
 
@@ -172,7 +92,7 @@ static struct instance *make(struct instances *instances, struct heard *heard)
 {
         struct csn_error err;
         struct instance *instance = NULL;
-        CHECK(instance_new(instances, &backend, &shape, &user, heard, &instance, &err) == 0);
+        CHECK(instance_new(instances, &fake_backend, &shape, &user, heard, &instance, &err) == 0);
         return instance;
 }
 
@@ -185,7 +105,7 @@ static void an_instance_is_made_confined_and_ended(void)
         const struct instance *instance = make(&instances, &heard);
         CHECK(instances.n == 1 && instances.starting == 1 && instance->state == INSTANCE_MAKING &&
                 fake.owner == instance);
-        fake.events->ready(fake.owner, &boundary, &no_ends);
+        fake.events->ready(fake.owner, &boundary, &fake_ends);
         CHECK(heard.ready == 1 && instances.starting == 0 && changed == 1);
         fake.events->confined(fake.owner, &boundary);
         CHECK(heard.confined == 1 && instance->boundary.memory_bytes == 9 && changed == 2);
@@ -213,7 +133,7 @@ static void a_request_that_the_backend_does_not_accept_leaves_nothing(void)
         struct instance *instance = NULL;
         struct csn_error err;
         fake.refuses = true;
-        CHECK(instance_new(&instances, &backend, &shape, &user, &heard, &instance, &err) == -CSN_E_SYSTEM);
+        CHECK(instance_new(&instances, &fake_backend, &shape, &user, &heard, &instance, &err) == -CSN_E_SYSTEM);
         CHECK(!instance && instances.n == 0 && instances.starting == 0 && heard.refused == 0);
 }
 
@@ -240,7 +160,7 @@ static void an_instance_goes_from_one_user_to_another(void)
         struct instances instances = begin();
         struct heard before = { 0 }, after = { 0 };
         struct instance *instance = make(&instances, &before);
-        fake.events->ready(fake.owner, &boundary, &no_ends);
+        fake.events->ready(fake.owner, &boundary, &fake_ends);
         instance_set_user(instance, &user, &after);
         fake.events->confined(fake.owner, &boundary);
         CHECK(before.ready == 1 && before.confined == 0 && after.confined == 1);
@@ -260,7 +180,7 @@ static void a_zygote_enters_the_sandbox_of_a_guest(void)
         const struct backend_program program = { .stdin_fd = -1 };
         struct csn_error err;
         const struct instance *outside = make(&instances, &host);
-        fake.events->ready(fake.owner, &boundary, &no_ends);
+        fake.events->ready(fake.owner, &boundary, &fake_ends);
         CHECK(instance_join_guest(outside, 3, fds, &user, &guest, &inside, &err) == 0 && fake.zygote == 3);
         CHECK(inside->state == INSTANCE_CONFINING && instances.n == 2 && instances.starting == 1);
         fake.events->confined(inside, &boundary);
@@ -271,7 +191,7 @@ static void a_zygote_enters_the_sandbox_of_a_guest(void)
 
 int main(void)
 {
-        backend_add(&backend);
+        backend_add(&fake_backend);
         RUN(an_instance_is_made_confined_and_ended);
         RUN(a_user_hears_of_use_pause_and_handoff);
         RUN(a_request_that_the_backend_does_not_accept_leaves_nothing);

@@ -1,91 +1,11 @@
 /*
- * pool: launches take what is ready, pools fill when no run is ready to start, and zygotes come and go.  The backend is
- * a table in this file that records its requests; time is the event loop's.
+ * pool: launches take what is ready, pools fill when no run is ready to start, and zygotes come and go.  The backend
+ * records its requests; time is the event loop's.
  */
 #include "engine/instance/pool_private.h"
 
+#include "fake-backend.h"
 #include "tap.h"
-
-/* ---- a backend that records its requests ---- */
-
-#define OWNERS_MAX 64
-
-struct backend_link {
-        const struct backend_events *events;
-        void *engine;
-        void *owners[OWNERS_MAX];          /* of the instances that were prepared, in order */
-        size_t prepared, joined, workers, killed, zygotes;
-        uint32_t zygote;
-        bool refuses;
-};
-
-static struct backend_link fake;
-
-static int fake_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
-        struct backend_link **ret, struct csn_error *err)
-{
-        (void)loop, (void)err;
-        fake.events = events;
-        fake.engine = options->engine;
-        *ret = &fake;
-        return 0;
-}
-
-static int fake_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
-        struct csn_error *err)
-{
-        (void)id, (void)shape;
-        if (link->refuses)
-                return err_set(err, CSN_E_SYSTEM, 0, "no sandbox today");
-        if (link->prepared < OWNERS_MAX)
-                link->owners[link->prepared++] = owner;
-        return 0;
-}
-
-static int fake_join(struct backend_link *link, uint32_t id, uint32_t zygote, struct csn_error *err)
-{
-        (void)id, (void)err;
-        link->joined++;
-        link->zygote = zygote;
-        return 0;
-}
-
-static int fake_worker(struct backend_link *link, uint32_t id, const struct wire_program *program,
-        struct csn_error *err)
-{
-        (void)id, (void)program, (void)err;
-        link->workers++;
-        return 0;
-}
-
-static int fake_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program,
-        struct csn_error *err)
-{
-        (void)program, (void)err;
-        link->zygotes++;
-        link->zygote = id;
-        return 0;
-}
-
-static void fake_kill(struct backend_link *link, uint32_t id)
-{
-        (void)id;
-        link->killed++;
-}
-
-static void fake_close(struct backend_link *link)
-{
-        (void)link;
-}
-
-static const struct backend backend = { .name = "fake",
-        .open = fake_open,
-        .prepare = fake_prepare,
-        .join = fake_join,
-        .worker = fake_worker,
-        .zygote = fake_zygote,
-        .kill = fake_kill,
-        .close = fake_close };
 
 /* ---- the owner of the pools ---- */
 
@@ -127,7 +47,6 @@ static void on_lost(void *owner)
 }
 
 static const struct instances_events events = { on_changed, on_zygote, on_lost };
-static const struct backend_ends no_ends = { -1, -1, -1, -1, -1, -1 };
 static const struct wire_boundary boundary = { .memory_bytes = 9 * MIB };
 
 static void begin(struct owner *owner)
@@ -137,7 +56,7 @@ static void begin(struct owner *owner)
         *owner = (struct owner){ .instances = {
                                          .settings = &settings, .events = &events, .owner = owner, .places = 40 } };
         CHECK(loop_new(&owner->instances.loop, &err) == 0);
-        owner->pools = pools_open(&owner->instances, &backend, NULL, false, &pools_user, owner);
+        owner->pools = pools_open(&owner->instances, &fake_backend, NULL, false, &pools_user, owner);
 }
 
 static void end(struct owner *owner)
@@ -160,10 +79,18 @@ static void make_all(struct owner *owner)
 {
         for (struct instance *instance = owner->instances.all; instance; instance = instance->next) {
                 if (instance->state == INSTANCE_MAKING)
-                        fake.events->ready(instance, &boundary, &no_ends);
+                        fake.events->ready(instance, &boundary, &fake_ends);
                 if (instance->state == INSTANCE_CONFINING)
                         fake.events->confined(instance, &boundary);
         }
+}
+
+static size_t waiting_in_all(const struct pools *pools)
+{
+        size_t n = 0;
+        for (const struct pool *pool = pools->all; pool; pool = pool->next)
+                n += pool->waiting;
+        return n;
 }
 
 static void prepare(struct launch *launch, const char *language)
@@ -191,11 +118,12 @@ static void a_launch_takes_a_bare_instance_and_then_its_pool_grows(void)
         pools_take(owner.pools, &launch, &instance, &zygote);
         CHECK(instance && instance->state == INSTANCE_BARE && instance->kept && !instance->user && !zygote);
         struct pool *pool = pool_find(owner.pools, &launch, NULL);
-        size_t before = pool->target;
+        size_t before = pool->target, max = pool_target_max(pool);
+        CHECK(before < max);
         while (pool->waiting)
                 pools_take(owner.pools, &launch, &instance, &zygote);
         pools_take(owner.pools, &launch, &instance, &zygote);
-        CHECK(!instance && pool->misses == 1 && pool->target >= before);
+        CHECK(!instance && pool->misses == 1 && pool->target == min_u64(2 * before + 1, max));
         launch_done(&launch);
         end(&owner);
 }
@@ -264,7 +192,7 @@ static void an_instance_that_cannot_be_made_makes_its_pool_rest(void)
         fake.refuses = true;
         step(&owner, 1);
         struct pool *pool = pool_find(owner.pools, &launch, NULL);
-        CHECK(fake.prepared == 0 && pool->making == 0 && pool->backoff_ms && pool->backoff_until_ms > clock_ms() - 1);
+        CHECK(fake.prepared == 0 && pool->making == 0 && pool->backoff_ms && pool->backoff_until_ms >= clock_ms());
         fake.refuses = false;
         launch_done(&launch);
         end(&owner);
@@ -283,8 +211,12 @@ static void an_instance_that_dies_while_it_waits_leaves_its_pool(void)
         CHECK(waiting >= 1);
         fake.events->exited(pool->newest, &(const struct wire_exit){ .has_status = 1 });
         CHECK(pool->waiting == waiting - 1 && pool->memory == (waiting - 1) * boundary.memory_bytes);
+        step(&owner, fake.prepared + 1);
+        make_all(&owner);
+        waiting = waiting_in_all(owner.pools);
+        CHECK(waiting >= 1 && fake.killed == 0);
         pools_make_place(owner.pools);
-        CHECK(pool->waiting == 0 || fake.killed == 1);
+        CHECK(fake.killed == 1 && waiting_in_all(owner.pools) == waiting - 1);
         launch_done(&launch);
         end(&owner);
 }
@@ -322,7 +254,7 @@ static void without_pools_nothing_is_ready(void)
 int main(void)
 {
         struct csn_error err;
-        backend_add(&backend);
+        backend_add(&fake_backend);
         CHECK(settings_load(&(const struct settings_sources){ .env = (char *const[]){ NULL } }, &settings, &err) == 0);
         RUN(a_launch_takes_a_bare_instance_and_then_its_pool_grows);
         RUN(a_pool_rests_while_a_run_is_ready_to_start);
