@@ -29,8 +29,17 @@ COMMANDS = {
 LANGUAGE_OF = {'mjs': 'js', 'cjs': 'js', 'ts': 'js', 'mts': 'js', 'cts': 'js'}
 NAMES = {1: 'HELLO', 2: 'SYNTAX', 3: 'STARTED', 4: 'ERROR', 5: 'VALUE', 6: 'DONE', 7: 'EXITING', 10: 'MESSAGE'}
 MESSAGE = 10
-# Debian 12 has Node 18.20.
-NODE_MAJOR = int(subprocess.run([NODE, '-p', 'parseInt(process.versions.node)'], capture_output=True, check=False).stdout or 0)
+
+
+def node_major():
+    """The major version of the Node to test with, which is 18 on Debian 12; 0: there is no Node."""
+    try:
+        return int(subprocess.run([NODE, '-p', 'parseInt(process.versions.node)'], capture_output=True, check=True).stdout)
+    except FileNotFoundError:
+        return 0
+
+
+NODE_MAJOR = node_major()
 FRAME_MAX = 65536
 ROOM = FRAME_MAX - 12
 ENVIRONMENT = {
