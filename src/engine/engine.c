@@ -84,9 +84,9 @@ static const struct pools_user pools_user = { has_ready_run, has_running, has_ru
 /* ---- descriptors ---- */
 
 /*
- * A supervisor and an engine have up to 64 descriptors of their own (zygotes, sockets, cgroups that are being removed),
- * the kept files of cgroups take at most one in eight, and a sandbox takes ten in the supervisor and five in the
- * engine, whose clients have one or two each.
+ * The supervisor and the engine each need up to 64 descriptors for zygotes, sockets and cgroups that are being removed.
+ * Open files of reused cgroups take at most one descriptor in eight.  A sandbox takes ten descriptors in the supervisor
+ * and five in the engine.  A client of the engine takes one or two more.
  */
 #define OWN_DESCRIPTORS 64
 #define KEPT_SHARE 8
@@ -167,7 +167,7 @@ void engine_close(struct engine *engine)
 
 /* ---- settings of the owner ---- */
 
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms),
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *owner_key, uint64_t cpu_ms),
         void *owner)
 {
         engine->usage_listener = used;

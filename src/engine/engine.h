@@ -47,10 +47,11 @@ void engine_warm(struct engine *engine, bool grades);
 /* Once. */
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
 /*
- * Report the CPU time of an owner's persistent sandboxes, except that of executions in contexts, whose records have it:
- * soon after a program in a sandbox has ended, each minute, and at the end of the sandbox.  Once.
+ * Report the CPU time of persistent sandboxes to a listener, with the key of the sandbox's owner (run_set_owner()).
+ * The time of executions in contexts is not reported; their records have it.  A report comes soon after a program in a
+ * sandbox has ended, each minute, and at the end of the sandbox.  Set the listener once.
  */
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *whose, uint64_t cpu_ms),
+void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *owner_key, uint64_t cpu_ms),
         void *owner);
 
 /* ---- state ---- */

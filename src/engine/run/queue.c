@@ -25,11 +25,11 @@ struct owner {
 static struct owner *owner_of(struct engine *engine, struct run *run)
 {
         struct owner *owner = engine->owners;
-        if (run->whose)
-                return run->whose;
+        if (run->queue_owner)
+                return run->queue_owner;
         for (; owner; owner = owner->next == engine->owners ? NULL : owner->next)
                 if (strcmp(owner->key, run->owner_key) == 0)
-                        return run->whose = owner;
+                        return run->queue_owner = owner;
         owner = mem_alloc(sizeof *owner);
         snprintf(owner->key, sizeof owner->key, "%s", run->owner_key);
         if (engine->owners) {
@@ -38,7 +38,7 @@ static struct owner *owner_of(struct engine *engine, struct run *run)
         } else {
                 engine->owners = owner->next = owner;
         }
-        return run->whose = owner;
+        return run->queue_owner = owner;
 }
 
 static void forget_idle(struct engine *engine, struct owner *owner)
@@ -158,22 +158,22 @@ void queue_pass(struct run *run)
 
 void queue_left(struct run *run)
 {
-        struct owner *owner = run->whose;
+        struct owner *owner = run->queue_owner;
         run->engine->running--;
         run->engine->judged -= run->launch.judged;
-        run->whose = NULL;
+        run->queue_owner = NULL;
         owner->running--;
         forget_idle(run->engine, owner);
 }
 
 void queue_remove(struct run *run)
 {
-        struct owner *owner = run->state == RUN_QUEUED ? run->whose : NULL;
+        struct owner *owner = run->state == RUN_QUEUED ? run->queue_owner : NULL;
         struct run *before = NULL;
         for (struct run *at = owner ? owner->first : NULL; at; before = at, at = at->next_queued)
                 if (at == run) {
                         unlink_queued(owner, run, before);
-                        run->whose = NULL;
+                        run->queue_owner = NULL;
                         forget_idle(run->engine, owner);
                         return;
                 }

@@ -45,7 +45,7 @@ struct run {
 
         /* Queue. */
         struct run *next_queued;
-        struct owner *whose;           /* while the run is queued or running (queue.c) */
+        struct owner *queue_owner;     /* while the run is queued or running (queue.c) */
         size_t running_max, queued_max;   /* of the owner; 0: no limit */
         bool skips_queue;
         bool cold;                     /* a pooled instance was lost: do not take another */
@@ -122,7 +122,7 @@ struct engine {
         struct counters counters;
         const struct engine_tools *tools;        /* NULL: no tools */
         void *tools_owner;
-        void (*usage_listener)(void *owner, const char *whose, uint64_t cpu_ms);   /* NULL: none */
+        void (*usage_listener)(void *owner, const char *owner_key, uint64_t cpu_ms);   /* NULL: none */
         void *usage_listener_owner;
         struct timer dispatch;                   /* serves the queue; set by engine.c */
 };

@@ -129,10 +129,10 @@ static int check_apps(const struct service *service, struct csn_error *err)
 static const struct http_events http_events = { on_app, on_answered, on_over, on_ended };
 
 /* Of a sandbox's programs, which have no records. */
-static void on_used(void *owner, const char *whose, uint64_t cpu_ms)
+static void on_used(void *owner, const char *owner_key, uint64_t cpu_ms)
 {
         struct csn_error err;
-        if (runs_add_cpu(owner, whose, time_now_ms(), cpu_ms, &err) < 0)
+        if (runs_add_cpu(owner, owner_key, time_now_ms(), cpu_ms, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
 }
 
