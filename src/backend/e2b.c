@@ -1,12 +1,13 @@
 /*
- * The other direction: the backend `e2b`, by which runs of ours go to a sandbox of any server that speaks E2B's words.
+ * The backend `e2b` carries out runs in sandboxes of another server that has the interface of E2B.
  *
- * A run is a list of requests, one after the other: a sandbox is made, files are written, packages installed, files
- * listed; then comes the execution, whose lines become what a runner of ours would say; files that are new or changed
- * are fetched; and whatever happened the sandbox is killed.  It also ends by itself, a little after the run's own time.
+ * A run is a list of requests, one after the other: create a sandbox, write files, install packages, list files,
+ * execute the program, fetch new and changed files, kill the sandbox.  The events of the execution are translated into
+ * frames of the runner channel.  The kill is sent after a failure, too; in addition the server ends the sandbox shortly
+ * after the time limit of the run.
  *
- * What comes from there is as hostile as what comes from a sandbox of ours: it has ceilings, names are checked, and
- * nothing waits longer than its time.
+ * Answers of the server are as hostile as a program: sizes have ceilings, names are checked, and each request has a
+ * time limit.
  */
 #include "backend/e2b.h"
 

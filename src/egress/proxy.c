@@ -247,7 +247,8 @@ static bool flow_read(struct conn *conn, struct flow *flow, int fd, uint64_t *to
 }
 
 /*
- * A request that is whole leaves its connection open: to some servers its end means that nobody waits for the answer.
+ * After the last byte of a request the proxy does not shut down its side of the connection: some servers take a
+ * shutdown for a client that has gone, and send no answer.
  */
 static bool is_whole(const struct conn *conn)
 {
