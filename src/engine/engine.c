@@ -135,7 +135,8 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
         snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",
                 (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
-                loop_new(&engine->loop, err) < 0) {
+                loop_new(&engine->loop, err) < 0 || workers_new(engine->loop, &engine->workers, err) < 0) {
+                loop_free(engine->loop);
                 arena_done(&engine->arena);
                 free(engine);
                 return -err->code;
@@ -149,6 +150,7 @@ void engine_close(struct engine *engine)
 {
         if (!engine)
                 return;
+        workers_free(engine->workers);   /* done() of their jobs needs the rest of the engine */
         instances_close_links(&engine->instances);
         psandboxes_close(engine);
         pools_close(engine->pools);

@@ -8,7 +8,8 @@
  *   run          one program, from request to record
  *   persistent   sandboxes that stay, and live interpreters in them
  *
- * Each room uses the rooms above it in this list.  One thread: all callbacks come from engine_step().
+ * Each room uses the rooms above it in this list.  All functions are called from one thread, and all callbacks come
+ * from engine_step(); long work is done by helper threads (docs/design/loop-steps.md).
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H

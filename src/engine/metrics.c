@@ -123,6 +123,15 @@ static void print_psandboxes(struct buf *buf, struct engine *engine)
         one(buf, "contexts", "gauge", "Live interpreters in persistent sandboxes.", (double)contexts);
 }
 
+static void print_jobs(struct buf *buf, const struct engine *engine)
+{
+        size_t waiting, running;
+        workers_count(engine->workers, &waiting, &running);
+        head(buf, "helper_jobs", "gauge", "Jobs of helper threads, by state.");
+        buf_printf(buf, "caisson_helper_jobs{state=\"waiting\"} %zu\ncaisson_helper_jobs{state=\"running\"} %zu\n",
+                waiting, running);
+}
+
 void engine_metrics(struct engine *engine, struct buf *buf)
 {
         const struct counters *counters = &engine->counters;
@@ -144,5 +153,6 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         print_psandboxes(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
         print_zygotes(buf, engine);
+        print_jobs(buf, engine);
         json_decref(status);
 }

@@ -2,6 +2,7 @@
 #ifndef ENGINE_RUN_RUN_PRIVATE_H
 #define ENGINE_RUN_RUN_PRIVATE_H
 
+#include "base/worker.h"
 #include "egress/egress.h"
 #include "engine/instance/pool.h"
 #include "engine/output/files.h"
@@ -108,6 +109,7 @@ struct engine {
         struct arena arena;
         const struct language *languages;        /* added by the configuration */
         struct loop *loop;
+        struct workers *workers;
         const struct engine_hooks *hooks;
         struct run *runs;
         struct owner *owners;                    /* a ring; NULL: no owner has a run (queue.c) */
