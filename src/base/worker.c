@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #define DONE_AT_ONCE 8         /* finished jobs served between two looks at the other descriptors */
 
@@ -118,7 +117,7 @@ static void put_done(struct workers *workers, struct job *job)
 static void *serve(void *owner)
 {
         struct workers *workers = owner;
-        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WORKER_NICE);
+        setpriority(PRIO_PROCESS, 0, WORKER_NICE);   /* 0: this thread (setpriority(2), NOTES) */
         pthread_mutex_lock(&workers->lock);
         while (!workers->ending) {
                 struct job *job = take(workers);
@@ -267,16 +266,16 @@ void worker_submit(struct workers *workers, const char *share, struct job *job)
         struct worker_share *of = share_find(workers, share);
         job->share = of ? of : share_new(workers, share);
         job->share->jobs++;
-        if (!workers->idle && workers->threads_n < workers->threads_max)
+        if (!workers->ending && !workers->idle && workers->threads_n < workers->threads_max)
                 start_thread(workers);
-        if (workers->threads_n) {
+        bool alone = workers->ending || !workers->threads_n;
+        if (!alone) {
                 struct job **end = job->share->first ? &job->share->last->next : &job->share->first;
                 *end = job;
                 job->share->last = job;
                 workers->waiting++;
                 pthread_cond_signal(&workers->work);
         }
-        bool alone = !workers->threads_n;
         pthread_mutex_unlock(&workers->lock);
         if (!alone)
                 return;

@@ -39,7 +39,8 @@ void workers_free(struct workers *workers);
 
 /*
  * Queue a job for its share (at most WORKER_SHARE_MAX - 1 bytes of the name count).  Without a helper thread
- * (pthread_create(3) failed) work() runs at once, and done() follows from the loop in any case.
+ * (pthread_create(3) failed, or workers_free() was called) work() runs at once.  done() follows from the loop in any
+ * case.
  */
 void worker_submit(struct workers *workers, const char *share, struct job *job);
 /* true: the job had not begun, and done() is not called.  false: done() follows, or the job is not active. */

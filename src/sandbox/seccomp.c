@@ -48,7 +48,7 @@
 enum arg_rule {
         ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
         ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARG_PRCTL_SETUP, ARG_PRCTL_LAST, ARG_PRCTL_ROOT, ARG_IOCTL_SETUP,
-        ARG_IOCTL_LAST, ARGS,
+        ARG_IOCTL_LAST, ARG_THREAD, ARGS,
 };
 
 struct row {
@@ -233,6 +233,15 @@ static void check_clone(struct program *p)
         emit_errno(p, EPERM);
 }
 
+/* Threads of this process; a process is not made. */
+static void check_thread(struct program *p)
+{
+        emit_argument(p, 0);
+        emit_mask(p, CLONE_THREAD | CLONE_NAMESPACES);
+        emit_allow_if(p, CLONE_THREAD);
+        emit_errno(p, EPERM);
+}
+
 /* Families with the types and protocols they may have; anything else does not exist here. */
 static const struct {
         uint32_t family;
@@ -402,6 +411,7 @@ static void (*const checks[ARGS])(struct program *) = {
         [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp, [ARG_NOT_INIT] = check_not_init,
         [ARG_PRIORITY] = check_priority, [ARG_PRCTL_SETUP] = check_prctl_setup, [ARG_PRCTL_LAST] = check_prctl_last,
         [ARG_PRCTL_ROOT] = check_prctl_root, [ARG_IOCTL_SETUP] = check_ioctl_setup, [ARG_IOCTL_LAST] = check_ioctl_last,
+        [ARG_THREAD] = check_thread,
 };
 
 /* ---- the tree over numbers ---- */
@@ -449,8 +459,8 @@ static bool is_zygote_call(uint32_t nr)
 }
 
 /*
- * What our own processes keep of the table, with its rules on arguments.  An engine starts no program and becomes
- * nobody else: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
+ * What our own processes keep of the table, with its rules on arguments.  An engine starts threads, no process and no
+ * program, and keeps its user: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
  */
 static const long engine_calls[] = {
         SYS_read,
@@ -508,7 +518,9 @@ static const long engine_calls[] = {
         SYS_msync,
         SYS_mincore,
         SYS_madvise,
+        SYS_clone,     /* threads only, see check_thread(); clone3 is ENOSYS, and glibc uses clone then */
         SYS_clone3,
+        SYS_setpriority,
         SYS_exit,
         SYS_exit_group,
         SYS_wait4,
@@ -673,6 +685,8 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
         put_rows(by_number, rows, ARRAY_LEN(rows));
         if (kind == SECCOMP_OUTER_INIT)
                 put_rows(by_number, setup_rows, ARRAY_LEN(setup_rows));
+        if (kind == SECCOMP_ENGINE)
+                by_number[SYS_clone] = (struct interval){ SYS_clone, SECCOMP_CHECK, ARG_THREAD };
         if (kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT)
                 put_above(by_number, kind);
         for (uint32_t nr = 0; nr <= NR_END; nr++)
