@@ -283,4 +283,11 @@ void loop_untimer(struct loop *loop, struct timer *timer);
 /* Wait at most max_ms (-1: until an event), then serve ready watches and timers.  Errors: CSN_E_SYSTEM. */
 int loop_step(struct loop *loop, int max_ms, struct csn_error *err);
 
+/* Called around each callback of all loops of this process, for measuring (step_probe.c). */
+struct loop_observer {
+        void (*begin)(void);
+        void (*end)(const void *callback);   /* the address of the function that was called */
+};
+void loop_set_observer(const struct loop_observer *observer);
+
 #endif

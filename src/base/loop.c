@@ -18,6 +18,8 @@
  */
 #define LONG_SLICE_NS 10000000U
 
+static const struct loop_observer *observer;   /* NULL: no step is measured */
+
 struct loop {
         int epoll_fd;
         struct timer *timers;   /* soonest first */
@@ -135,13 +137,38 @@ void loop_timer(struct loop *loop, struct timer *timer, uint64_t after_us)
         *at = timer;
 }
 
+void loop_set_observer(const struct loop_observer *given)
+{
+        observer = given;
+}
+
+static void serve_watch(struct watch *watch, uint32_t events)
+{
+        void (*ready)(struct watch *, uint32_t) = watch->ready;
+        if (observer)
+                observer->begin();
+        ready(watch, events);
+        if (observer)
+                observer->end((const void *)(uintptr_t)ready);
+}
+
+static void serve_timer(struct timer *timer)
+{
+        void (*fired)(struct timer *) = timer->fired;
+        if (observer)
+                observer->begin();
+        fired(timer);
+        if (observer)
+                observer->end((const void *)(uintptr_t)fired);
+}
+
 static void serve_timers(struct loop *loop)
 {
         uint64_t now = clock_us();
         while (loop->timers && loop->timers->at_us <= now) {
                 struct timer *timer = loop->timers;
                 loop_untimer(loop, timer);
-                timer->fired(timer);
+                serve_timer(timer);
         }
 }
 
@@ -163,7 +190,7 @@ int loop_step(struct loop *loop, int max_ms, struct csn_error *err)
         for (int i = 0; i < loop->serving_n; i++) {
                 struct watch *watch = events[i].data.ptr;
                 if (watch)
-                        watch->ready(watch, events[i].events);
+                        serve_watch(watch, events[i].events);
         }
         loop->serving_n = 0;
         serve_timers(loop);

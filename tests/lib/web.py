@@ -37,13 +37,13 @@ class Web:
 
     description = None             # the same of all daemons of one build
 
-    def __init__(self, folder, *options, keyless=True, command=()):
+    def __init__(self, folder, *options, keyless=True, command=(), **more):
         self.folder, self.key = folder, None
         self.state = ['--set', f'engine.state_dir={folder}']
         self.log = folder / 'log'
         before = len(self.ports())     # of daemons that were here before
         self.daemon = Daemon(folder, *self.state, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info',
-                             *(KEYLESS if keyless else ()), *options, command=command).ready()
+                             *(KEYLESS if keyless else ()), *options, command=command, **more).ready()
         self.port = until(lambda: self.ports()[before:])[-1]
         Web.description = Web.description or Description(self.ask('GET', '/openapi.json')[2])
 

@@ -1,0 +1,63 @@
+/*
+ * Measures every callback of every event loop of this process, and logs each one that took longer than STEP_MAX_US
+ * microseconds of the thread's time, as "loop: a step of ADDRESS took N us"; ADDRESS is the callback's offset in the
+ * program.  Only the test program caissond-probed is linked with this file; docs/design/loop-steps.md says what a
+ * callback may take.
+ *
+ * The time is wall-clock time without the time in which the thread was ready and had no processor
+ * (/proc/thread-self/schedstat, Linux 2.6.9 with CONFIG_SCHED_INFO): CPU time, and time in blocking calls.
+ */
+#include "base/base.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+static struct {
+        int schedstat;
+        int64_t began_ns;
+} probe;
+
+/* Nanoseconds for which the thread was ready and had no processor: the second number of schedstat. */
+static uint64_t waited_ns(void)
+{
+        char text[100];
+        uint64_t waited = 0;
+        ssize_t n = pread(probe.schedstat, text, sizeof text - 1, 0);
+        text[n > 0 ? n : 0] = 0;
+        if (sscanf(text, "%*u %" SCNu64, &waited) != 1)
+                return 0;
+        return waited;
+}
+
+/* CLOCK_MONOTONIC without the time in which the thread waited for a processor. */
+static int64_t now_ns(void)
+{
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)waited_ns();
+}
+
+static void on_begin(void)
+{
+        probe.began_ns = now_ns();
+}
+
+static void on_end(const void *callback)
+{
+        extern const char __executable_start[];   /* ld(1) defines the symbol */
+        int64_t took_ns = now_ns() - probe.began_ns;
+        if (took_ns > STEP_MAX_US * 1000)
+                log_text(LOG_WARN, "loop: a step of 0x%tx took %" PRId64 " us",
+                        (const char *)callback - __executable_start, took_ns / 1000);
+}
+
+static const struct loop_observer observer = { on_begin, on_end };
+
+/* Before the daemon gives up its rights: the descriptor stays open. */
+__attribute__((constructor)) static void start(void)
+{
+        probe.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+        loop_set_observer(&observer);
+}
