@@ -4,8 +4,8 @@
  * SQLite with a write-ahead log, synchronous=NORMAL: when a function returns, its change is in the log, in the
  * kernel's hands, and survives any death of this process.  A power failure may lose the newest changes, but the
  * file stays consistent (https://www.sqlite.org/wal.html).  Only a checkpoint waits for the disk.  SQLite's own
- * checkpoint would run every 1000 pages, in the middle of a request; here store_clean() runs checkpoints, and
- * SQLite only without calls of store_clean().
+ * checkpoint would run every 1000 pages, in the middle of a request; here store_checkpoint() runs checkpoints, and
+ * SQLite only without calls of store_checkpoint().
  */
 #include "store/sql.h"
 
@@ -313,11 +313,25 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
                         return err_wrap(err, "remove what is old");
                 more = more || sqlite3_changes(store->db) == rooms[i].most;
         }
-        int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        if (code != SQLITE_OK && code != SQLITE_BUSY)   /* busy: another process does it */
-                return sql_error(store, err);
         runs_retry(store);
         store_has_room(store, NULL);
         *ret_more = more;
         return 0;
+}
+
+int store_checkpoint(const char *path, struct csn_error *err)
+{
+        sqlite3 *db = NULL;
+        int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        if (code == SQLITE_OK)
+                code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        sqlite3_close(db);
+        if (code == SQLITE_OK || code == SQLITE_BUSY)   /* busy: another process does it */
+                return 0;
+        return err_set(err, CSN_E_SYSTEM, 0, "checkpoint %.300s: %s", path, sqlite3_errstr(code));
+}
+
+const char *store_path(const struct store *store)
+{
+        return store->path;
 }

@@ -392,9 +392,15 @@ int workspaces_known(struct store *store, const char *id, bool *ret, struct csn_
 
 /*
  * Delete expired records, expired idempotency names, and audit rows older than audit_ms (0: none), a few thousand
- * rows a call; *ret_more: more remain.  Waits for the disk, because the call also checkpoints the write-ahead
- * log.  Without regular calls the log grows to 64 MiB before a change waits for a checkpoint.
+ * rows a call; *ret_more: more remain.
  */
 int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct csn_error *err);
+/*
+ * Checkpoint the write-ahead log of the store's file (store_path()), which waits for the disk: for a helper thread, by
+ * a connection of its own.  Without regular calls the log grows to 64 MiB before a change waits for a checkpoint.
+ * Errors: CSN_E_SYSTEM.
+ */
+int store_checkpoint(const char *path, struct csn_error *err);
+const char *store_path(const struct store *store);
 
 #endif

@@ -221,6 +221,7 @@ static void fill_it(const char *path)
         CHECK(rc == -CSN_E_BUSY && err.sys == ENOSPC && strstr(err.text, "full") && !strchr(err.text, '/') && kept > 0);
         CHECK(keys_find(store, text, &arena, &got, &err) == 0);   /* what is there can be read */
         store_clean(store, 0, &more, &err);                       /* may have no room either */
+        store_checkpoint(store_path(store), &err);
         store_close(store);
         free(record);
         CHECK(strcmp(sql(path, "PRAGMA integrity_check"), "ok") == 0);
@@ -308,7 +309,8 @@ static void remove_and_audit(const char *path)
                         CHECK(err.sys == ENOSPC && runs_can_begin(store, &err) == -CSN_E_BUSY);
         }
         CHECK(runs_add(store, &last, &err) == 0);
-        CHECK(unlink(beside(path, "filler")) == 0 && store_clean(store, 0, &more, &err) == 0 &&
+        CHECK(unlink(beside(path, "filler")) == 0 && store_checkpoint(store_path(store), &err) == 0 &&
+                store_clean(store, 0, &more, &err) == 0 &&
                 store_has_room(store, &err) == 0);
         CHECK(strcmp(sql(path, "SELECT count(*) FROM runs WHERE id = 'last'"), "1") == 0 &&
                 runs_can_begin(store, &err) == 0);

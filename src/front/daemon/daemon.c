@@ -14,6 +14,7 @@
 #include "tools/tools.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -25,6 +26,11 @@
 #define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
 #define ACCEPTS_AT_ONCE 64
 #define CLEAN_US (60 * 1000000ULL)
+/*
+ * Bytes from which an allocation is a mapping of its own.  free(3) gives a mapping back to the kernel, and realloc(3)
+ * moves a mapping without copying.  The threshold of glibc grows to 32 MiB with freed blocks (mallopt(3)).
+ */
+#define MAPPED_MIN ((int)(256 * KIB))
 #define AGAIN_US 100000ULL             /* until the next try, when there was no descriptor */
 
 /* 0, or the errno. */
@@ -182,6 +188,21 @@ static void on_api_idle(void *owner)
         daemon_look(owner);
 }
 
+/* In a helper thread.  The store is closed after the engine, and so after the engine's helper threads. */
+static void checkpoint(struct job *job)
+{
+        struct daemon *daemon = job->owner;
+        store_checkpoint(store_path(daemon->store), &daemon->checkpoint_error);
+}
+
+static void on_checkpoint(struct job *job)
+{
+        struct daemon *daemon = job->owner;
+        if (daemon->checkpoint_error.code)
+                log_text(LOG_ERROR, "%s", daemon->checkpoint_error.text);
+        daemon->checkpoint_error = (struct csn_error){ 0 };
+}
+
 static void on_clean(struct timer *timer)
 {
         struct daemon *daemon = timer->owner;
@@ -190,6 +211,8 @@ static void on_clean(struct timer *timer)
         if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         more = run_storage_clean(daemon->store, daemon->settings) || more;
+        if (!more && !daemon->checkpoint.active)
+                worker_submit(engine_workers(daemon->engine), "", &daemon->checkpoint);
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
 }
 
@@ -353,9 +376,11 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         daemon.listener = (struct watch){ .fd = -1, .ready = on_connection, .owner = &daemon };
         daemon.deadline = (struct timer){ .fired = on_deadline, .owner = &daemon };
         daemon.clean = (struct timer){ .fired = on_clean, .owner = &daemon };
+        daemon.checkpoint = (struct job){ .work = checkpoint, .done = on_checkpoint, .owner = &daemon };
         daemon.again = (struct timer){ .fired = accept_again, .owner = &daemon };
         daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
         notify_open();
+        mallopt(M_MMAP_THRESHOLD, MAPPED_MIN);
         settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
         loop_set_batch_scheduling();
         log_set_format((enum log_format)settings->engine.log_format);

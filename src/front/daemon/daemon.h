@@ -2,6 +2,7 @@
 #ifndef FRONT_DAEMON_DAEMON_H
 #define FRONT_DAEMON_DAEMON_H
 
+#include "base/worker.h"
 #include "front/daemon/confine.h"
 #include "front/daemon/fronts.h"
 #include "front/service/service.h"
@@ -44,6 +45,8 @@ struct daemon {
         struct service *service;
         struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
+        struct job checkpoint;     /* of the store's log, in a helper thread */
+        struct csn_error checkpoint_error;
         struct timer watchdog;     /* the service manager's */
         struct csn_error failure;  /* why the daemon ends without a signal; code 0: no failure */
         struct confine confine;
