@@ -120,6 +120,7 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t size);                   /* zeroed, aligned for any type */
 char *arena_copy(struct arena *arena, const char *text, size_t len);   /* len bytes and a NUL */
 char *arena_text(struct arena *arena, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void arena_join(struct arena *arena, struct arena *other);             /* take over all memory of the other arena */
 void arena_done(struct arena *arena);                                  /* free all; the arena is empty again */
 
 /* ---- buffers (buf.c) ---- */

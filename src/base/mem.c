@@ -91,6 +91,15 @@ char *arena_text(struct arena *arena, const char *fmt, ...)
         return p;
 }
 
+void arena_join(struct arena *arena, struct arena *other)
+{
+        struct arena_block **end = &arena->blocks;
+        while (*end)
+                end = &(*end)->next;
+        *end = other->blocks;
+        other->blocks = NULL;
+}
+
 void arena_done(struct arena *arena)
 {
         for (struct arena_block *block = arena->blocks, *next; block; block = next) {

@@ -215,6 +215,11 @@ struct loop *engine_loop(struct engine *engine)
         return engine->loop;
 }
 
+struct workers *engine_workers(struct engine *engine)
+{
+        return engine->workers;
+}
+
 int engine_step(struct engine *engine, int max_ms, struct csn_error *err)
 {
         return loop_step(engine->loop, max_ms, err);

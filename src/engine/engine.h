@@ -19,6 +19,7 @@
 #include "engine/run/source_check.h"
 
 struct engine;
+struct workers;
 
 /* ---- life ---- */
 
@@ -34,6 +35,8 @@ void engine_reload(struct engine *engine);
 
 /* The event loop, for watches of the caller (signals, sockets). */
 struct loop *engine_loop(struct engine *engine);
+/* Helper threads for long work of runs and of the caller; see base/worker.h. */
+struct workers *engine_workers(struct engine *engine);
 /* Wait at most max_ms (-1: until something happens) and serve what happened. */
 int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define DEPTH_MAX 32                       /* what the schema can ever need, and some */
-
 /* Where we are, as a JSON pointer (RFC 6901). */
 struct path {
         char text[128];
@@ -557,8 +555,8 @@ int model_decode_text(const struct object *object, const char *text, size_t len,
                       void *ret, struct csn_error *err)
 {
         json_error_t error;
-        if (model_is_deeper(text, len, DEPTH_MAX))
-                return err_field(err, "", "the JSON is nested deeper than %d levels", DEPTH_MAX);
+        if (model_is_deeper(text, len, MODEL_DEPTH_MAX))
+                return err_field(err, "", "the JSON is nested deeper than %d levels", MODEL_DEPTH_MAX);
         json_t *json = model_load(text, len, &error);
         if (!json)
                 return err_field(err, "", "not JSON: %s (line %d, column %d)", error.text, error.line,

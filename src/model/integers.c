@@ -6,20 +6,29 @@
  */
 #include "model/model.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define TAG "integer:"
 #define TAG_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
 #define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
 
-static bool is_used;   /* without a mark there is nothing to take off */
+static atomic_bool is_used;   /* without a mark there is nothing to take off */
 
+static char mark_text[sizeof TAG + 2 * TAG_RANDOM];
+
+static void make_mark(void)
+{
+        memcpy(mark_text, TAG, sizeof TAG);
+        hex_random(TAG_RANDOM, mark_text + strlen(TAG));
+}
+
+/* Helper threads parse, too. */
 static const char *mark(void)
 {
-        static char text[sizeof TAG + 2 * TAG_RANDOM];
-        if (!*text) {
-                memcpy(text, TAG, sizeof TAG);
-                hex_random(TAG_RANDOM, text + strlen(TAG));
-        }
-        return text;
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        pthread_once(&once, make_mark);
+        return mark_text;
 }
 
 /* Bytes of the number at `at`; *ret_whole: it has neither a point nor an exponent. */

@@ -199,6 +199,7 @@ bool model_dump(const json_t *json, bool indented, struct buf *buf);
  * Whether a JSON text has more than `max` values and names.  A parsed value of two bytes of text takes fifty
  * times as much memory, so untrusted text is checked before parsing.
  */
+#define MODEL_DEPTH_MAX 32     /* levels of a text that becomes a struct: more than any object has */
 bool model_has_many_parts(const char *text, size_t len, size_t max);
 
 /*

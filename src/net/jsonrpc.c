@@ -19,20 +19,19 @@ static int refuse(struct rpc *rpc, enum rpc_code code, struct csn_error *err, co
         return err_field(err, field, "%s", why);
 }
 
-static int read_text(const char *text, size_t len, struct rpc *rpc, struct csn_error *err)
+json_t *rpc_load(const char *text, size_t len, size_t parts_max, struct csn_error *err)
 {
         json_error_t where;
-        rpc->code = RPC_PARSE_ERROR;
+        json_t *json = NULL;
         if (len > RPC_TEXT_MAX)
-                return err_field(err, "", "the message is longer than %llu MiB", RPC_TEXT_MAX / MIB);
-        if (model_is_deeper(text, len, RPC_DEPTH_MAX))
-                return err_field(err, "", "the message is nested deeper than %d levels", RPC_DEPTH_MAX);
-        if (model_has_many_parts(text, len, RPC_PARTS_MAX))
-                return err_field(err, "", "the message has more than %d values and names", RPC_PARTS_MAX);
-        rpc->json = model_read(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-        if (!rpc->json)
-                return err_field(err, "", "not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
-        return 0;
+                err_field(err, "", "the message is longer than %llu MiB", RPC_TEXT_MAX / MIB);
+        else if (model_is_deeper(text, len, RPC_DEPTH_MAX))
+                err_field(err, "", "the message is nested deeper than %d levels", RPC_DEPTH_MAX);
+        else if (model_has_many_parts(text, len, parts_max))
+                err_field(err, "", "the message has more than %zu values and names", parts_max);
+        else if (!(json = model_read(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where)))
+                err_field(err, "", "not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
+        return json;
 }
 
 static int read_call(struct rpc *rpc, struct csn_error *err)
@@ -72,9 +71,16 @@ static int read_answer(struct rpc *rpc, struct csn_error *err)
 
 int rpc_read(const char *text, size_t len, struct rpc *ret, struct csn_error *err)
 {
-        *ret = (struct rpc){ 0 };
-        if (read_text(text, len, ret, err) < 0)
-                return -err->code;
+        json_t *json = rpc_load(text, len, RPC_PARTS_MAX, err);
+        if (json)
+                return rpc_take(json, ret, err);
+        *ret = (struct rpc){ .code = RPC_PARSE_ERROR };
+        return -err->code;
+}
+
+int rpc_take(json_t *json, struct rpc *ret, struct csn_error *err)
+{
+        *ret = (struct rpc){ .json = json };
         if (json_is_array(ret->json))
                 return refuse(ret, RPC_INVALID_REQUEST, err, "", "batches are not taken; send one message at a time");
         if (!json_is_object(ret->json))

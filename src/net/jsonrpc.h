@@ -11,7 +11,7 @@
 
 #define RPC_TEXT_MAX (64 * MIB)            /* bytes of a message */
 #define RPC_DEPTH_MAX 64
-#define RPC_PARTS_MAX 1000000              /* values and names in a message */
+#define RPC_PARTS_MAX 1000000              /* values and names in a message of rpc_read() */
 #define RPC_ID_MAX 200                     /* bytes of a text id */
 #define RPC_METHOD_MAX 200
 
@@ -43,6 +43,12 @@ struct rpc {
  * id or NULL.  The caller ends with rpc_done() in any case.
  */
 int rpc_read(const char *text, size_t len, struct rpc *ret, struct csn_error *err);
+/*
+ * The two halves of rpc_read(): parse a text of at most parts_max values and names (NULL and *err: PARSE_ERROR); check
+ * a tree, whose reference becomes the callee's.
+ */
+json_t *rpc_load(const char *text, size_t len, size_t parts_max, struct csn_error *err);
+int rpc_take(json_t *json, struct rpc *ret, struct csn_error *err);
 void rpc_done(struct rpc *rpc);
 
 /* Whether a value is a valid id; whether two ids are equal: the text 1 is not the number 1. */

@@ -88,10 +88,11 @@ int files_open_input(int dir_fd, const char *name)
 /* Looked for once: that takes longer than to hash most files (EVP_MD_fetch(3)). */
 static const EVP_MD *sha256(void)
 {
-        static const EVP_MD *found;
-        if (!found)
-                found = EVP_MD_fetch(NULL, "SHA256", NULL);
-        return found ? found : EVP_sha256();
+        static _Atomic(const EVP_MD *) found;   /* helper threads hash, too */
+        const EVP_MD *md = found;
+        if (!md)
+                found = md = EVP_MD_fetch(NULL, "SHA256", NULL);
+        return md ? md : EVP_sha256();
 }
 
 void files_sha256_bytes(const void *bytes, size_t len, char hex[static 65])

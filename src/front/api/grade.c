@@ -14,7 +14,8 @@ struct api_grading {
         struct http_request *request;      /* NULL: it has gone, or it is a line of many */
         struct bulk_one *one;              /* that line, or NULL */
         struct buf body;
-        struct grading *grading;           /* NULL: the body is not whole yet */
+        struct parse *parse;               /* of the whole body, or NULL */
+        struct grading *grading;           /* NULL: the body is not whole or not parsed yet */
         char tenant[80], key[20], request_id[65];
         struct trace trace;
 };
@@ -60,6 +61,7 @@ static void job_free(struct api_grading *job)
                         break;
                 }
         grading_free(job->grading);
+        parse_free(job->parse);
         buf_done(&job->body);
         if (!job->one) {
                 service->live--;
@@ -88,31 +90,33 @@ static const struct grading_events events = { .begins = on_begins, .ran = on_ran
 
 /* ---- the beginning ---- */
 
-static int begin(struct http_request *request, struct api_grading *job, json_t *json, struct http_limit *limit,
+static int decode_request(json_t *json, struct arena *arena, void *ret, struct csn_error *err)
+{
+        return grading_decode(json, arena, ret, err);
+}
+
+static int begin(struct http_request *request, struct api_grading *job, struct parse *parse, struct http_limit *limit,
         struct csn_error *err)
 {
         const struct store_key *key = service_key(request);
-        struct grade_request given = { 0 };
         if (service_has_cpu_time(request, limit, err) < 0)
                 return -err->code;
         job->grading = grading_new(grader_of(job->service));
         grading_set_owner(job->grading, request->tenant, key ? key->running_max : 0, key ? key->queued_max : 0);
-        if (grading_decode(json, grading_arena(job->grading), &given, err) < 0)
-                return -err->code;
-        *grading_request(job->grading) = given;
+        parse_take(parse, grading_arena(job->grading), grading_request(job->grading));
         grading_start(job->grading, false, &events, job);
         return 0;
 }
 
 /* ---- many ---- */
 
-static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+static int begin_line(struct http_request *request, struct bulk_one *one, struct parse *parse, void **ret_job,
         struct csn_error *err)
 {
         struct http_limit limit;
         struct api_grading *job = mem_alloc(sizeof *job);
         *job = (struct api_grading){ .service = service_of(request), .one = one };
-        if (begin(request, job, json, &limit, err) < 0) {
+        if (begin(request, job, parse, &limit, err) < 0) {
                 job_free(job);
                 return -err->code;
         }
@@ -149,30 +153,58 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
         return len;
 }
 
+static void fail(struct api_grading *job, const struct http_limit *limit, const struct csn_error *error)
+{
+        struct http_request *request = job->request;
+        job_free(job);
+        if (limit->name)
+                http_too_many(request, limit, error);
+        else
+                service_fail_room(request, error);
+}
+
+static void on_parsed(void *owner)
+{
+        struct api_grading *job = owner;
+        struct csn_error err = job->parse->error;
+        struct http_limit limit = { 0 };
+        if (err.code || begin(job->request, job, job->parse, &limit, &err) < 0) {
+                fail(job, &limit, &err);
+                return;
+        }
+        parse_free(job->parse);
+        job->parse = NULL;
+}
+
+static const struct parse_kind one_kind = {
+        .object = &object_grade_request, .decode = decode_request, .values_max = PARSE_CASES_VALUES_MAX
+};
+
 static void on_whole(struct http_request *request)
 {
         struct api_grading *job = request->owner;
-        struct csn_error err;
-        struct http_limit limit = { 0 };
-        json_error_t where;
-        json_t *json = model_load(job->body.bytes ? job->body.bytes : "", job->body.len, &where);
-        int rc = json ? begin(request, job, json, &limit, &err)
-                      : err_field(&err, "", "the body is not JSON: %s (line %d, column %d)", where.text, where.line,
-                                where.column);
-        json_decref(json);
-        buf_done(&job->body);
-        if (rc == 0)
+        struct buf body = job->body;
+        job->body = (struct buf){ 0 };
+        if (body.len > PARSE_AT_ONCE_MAX) {
+                job->parse = parse_start(job->service, job->tenant, &one_kind, body.bytes, body.len, false, on_parsed,
+                        job);
                 return;
-        job_free(job);
-        if (limit.name)
-                http_too_many(request, &limit, &err);
-        else
-                http_fail(request, &err);
+        }
+        job->parse = parse_now(&one_kind, body.bytes ? body.bytes : "", body.len);
+        buf_done(&body);
+        on_parsed(job);
 }
 
 void api_grade(struct http_request *request)
 {
-        static const struct bulk_kind lines = { begin_line, cancel_line };
+        static const struct bulk_kind lines = {
+                .parse = { .object = &object_grade_request,
+                        .decode = decode_request,
+                        .values_max = PARSE_CASES_VALUES_MAX,
+                        .is_line = true },
+                .begin = begin_line,
+                .cancel = cancel_line,
+        };
         struct service *service = service_of(request);
         const char *type = http_header(request, "Content-Type");
         if (type && strncasecmp(type, "application/x-ndjson", strlen("application/x-ndjson")) == 0) {

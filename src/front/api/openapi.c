@@ -214,12 +214,12 @@ static bool names_something(const struct http_route *route)
 
 static bool has_whole_body(const struct http_route *route)
 {
-        return route->body == BODY_WHOLE;
+        return http_body_is_whole(route);
 }
 
 static bool has_body(const struct http_route *route)
 {
-        return route->body != BODY_NONE;
+        return http_body_of(route) != BODY_NONE;
 }
 
 /* A daemon that ends begins nothing new, and one without a store has no files. */

@@ -4,6 +4,7 @@
 #include "engine/output/files.h"
 #include "front/service/bulk.h"
 #include "front/service/page.h"
+#include "front/service/parse.h"
 #include "front/service/run.h"
 #include "net/http_headers.h"
 #include "tools/tools.h"
@@ -50,7 +51,10 @@ static void set_location(struct http_request *request, const struct service_run 
 /* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
 static void digest_of(struct http_request *request, char ret[static 65])
 {
-        files_sha256_bytes(request->body.bytes ? request->body.bytes : "", request->body.len, ret);
+        if (parse_of(request))
+                memcpy(ret, parse_of(request)->sha256, sizeof parse_of(request)->sha256);
+        else
+                files_sha256_bytes(request->body.bytes ? request->body.bytes : "", request->body.len, ret);
         const char *all = arena_text(&request->arena, "%s %s\n%s", request->method, request->path, ret);
         files_sha256_bytes(all, strlen(all), ret);
 }
@@ -327,16 +331,16 @@ static void on_line_done(void *owner, const struct run_result *result)
         bulk_answer(one, "record", record);
 }
 
-static int begin_line(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+static int begin_line(struct http_request *request, struct bulk_one *one, struct parse *parse, void **ret_job,
         struct csn_error *err)
 {
         static const struct run_events events = { .done = on_line_done };
         struct run_request given = { 0 };
         struct http_limit limit;
         struct run *run = run_new(service_of(request)->engine);
-        if (service_begin_run(request, run, &limit, err) < 0 || model_decode(&object_run_request, json,
-                                                                             run_arena(run), &given, err) < 0 ||
-            service_check_tools(request, given.profile, &given.tools, err) < 0) {
+        parse_take(parse, run_arena(run), &given);
+        if (service_begin_run(request, run, &limit, err) < 0 ||
+                service_check_tools(request, given.profile, &given.tools, err) < 0) {
                 run_free(run);
                 return -err->code;
         }
@@ -364,6 +368,10 @@ static void cancel_line(void *job)
 
 void api_bulk(struct http_request *request)
 {
-        static const struct bulk_kind runs = { begin_line, cancel_line };
+        static const struct bulk_kind runs = {
+                .parse = { .object = &object_run_request, .values_max = PARSE_VALUES_MAX, .is_line = true },
+                .begin = begin_line,
+                .cancel = cancel_line,
+        };
         bulk_begin(request, &runs);
 }

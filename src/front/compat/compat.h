@@ -10,6 +10,7 @@
 #define FRONT_COMPAT_COMPAT_H
 
 #include "front/service/json_body.h"
+#include "front/service/parse.h"
 #include "front/service/service.h"
 
 /* A finite number, or a text of one.  False: it is neither. */

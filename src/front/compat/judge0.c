@@ -545,12 +545,12 @@ static void judge0_batch(struct http_request *request)
 #define TEXT_SCHEMA "{\"type\": \"string\"}"
 
 static const struct http_route routes[] = {
-        { "POST", "/submissions/batch", "base64_encoded *", SCOPE_RUN, BODY_WHOLE, judge0_submit_batch,
+        { "POST", "/submissions/batch", "base64_encoded *", SCOPE_RUN, BODY_TREE | BODY_MIB(16), judge0_submit_batch,
           "As Judge0: start up to 20 submissions. The answer has their tokens.",
           NULL, NULL },
         { "GET", "/submissions/batch", "tokens base64_encoded fields *", SCOPE_READ, BODY_NONE, judge0_batch,
           "As Judge0: submissions by their tokens.", NULL, NULL },
-        { "POST", "/submissions", "base64_encoded wait fields *", SCOPE_RUN, BODY_WHOLE, judge0_submit,
+        { "POST", "/submissions", "base64_encoded wait fields *", SCOPE_RUN, BODY_TREE | BODY_MIB(16), judge0_submit,
           "As Judge0: start a submission. The answer has its token, with `?wait=true` what became of it.", NULL, NULL },
         { "GET", "/submissions/{token}", "base64_encoded fields *", SCOPE_READ, BODY_NONE, judge0_submission,
           "As Judge0: a submission by its token.", NULL, NULL },

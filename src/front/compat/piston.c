@@ -495,7 +495,8 @@ static void piston_execute(struct http_request *request)
 /* ---- the front ---- */
 
 static const struct http_route routes[] = {
-        { "POST", "/api/v2/execute", "*", SCOPE_RUN, BODY_WHOLE, piston_execute, "As Piston: run a program.", NULL,
+        { "POST", "/api/v2/execute", "*", SCOPE_RUN, BODY_TREE | BODY_MIB(16), piston_execute,
+          "As Piston: run a program.", NULL,
           NULL },
         { "GET", "/api/v2/runtimes", "*", SCOPE_READ, BODY_NONE, piston_runtimes,
           "As Piston: the languages, and the versions of their interpreters.", NULL, NULL },

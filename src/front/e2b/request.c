@@ -1,7 +1,7 @@
 /* What the handlers of all rooms of E2B use: the sandbox and the members of a request, and answers in E2B's form. */
 #include "front/e2b/request.h"
 
-#include "front/service/json_body.h"
+#include "front/service/parse.h"
 
 #include <ctype.h>
 #include <openssl/crypto.h>

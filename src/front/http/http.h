@@ -20,7 +20,8 @@
 #define HTTP_CONNECTIONS_MAX 12000
 #define HTTP_IDLE_S 75 /* limit in seconds for a connection without traffic and without a pending answer */
 #define HTTP_HEAD_MAX (32 * KIB)           /* bytes of the request line and headers */
-#define HTTP_BODY_MAX (64 * MIB)
+#define HTTP_BODY_MAX (64 * MIB)           /* bytes of a body, for routes that take programs and files */
+#define HTTP_BODY_USUAL_MAX (256 * KIB)    /* bytes of a body, for a route without a ceiling of its own */
 #define HTTP_HELD_MAX (1 * GIB)            /* bytes of the bodies of all requests together */
 #define HTTP_STREAM_MAX (8 * MIB)          /* bytes of an answer that the client has not read */
 #define HTTP_PARTS_MAX 4                   /* {names} in a path */
@@ -32,7 +33,13 @@ struct http_upgrade;
 struct http_answers;
 struct header;
 
-enum http_body { BODY_NONE, BODY_WHOLE, BODY_STREAM };
+/*
+ * BODY_WHOLE: in one piece, JSON of the route's object if the route takes one.  BODY_TREE: in one piece, JSON in the
+ * format of another service.  BODY_RPC: in one piece, a message of JSON-RPC.
+ */
+enum http_body { BODY_NONE, BODY_WHOLE, BODY_TREE, BODY_RPC, BODY_STREAM };
+/* Added to a body in one piece: its maximum in MiB; without: HTTP_BODY_USUAL_MAX bytes. */
+#define BODY_MIB(n) ((n) << 8)
 
 /* One route: a row of an application's table. */
 struct http_route {
@@ -44,7 +51,7 @@ struct http_route {
          */
         const char *query;
         unsigned scope;                    /* the scope that a key must have; 0: no key needed */
-        enum http_body body;
+        unsigned body;                     /* enum http_body, and BODY_MIB() */
         /* called once, when the body is complete; for BODY_STREAM before the body */
         void (*handle)(struct http_request *request);
         /* For the description of the interface: a summary, and the objects of body and answer, or NULL. */
@@ -74,6 +81,11 @@ struct http_app {
 struct http_events {
         /* The application that a request is for, chosen by its head. */
         const struct http_app *(*app)(void *owner, struct http_request *request);
+        /*
+         * The body is complete.  true: http_parsed() follows from the loop, unless the request ends before; false: the
+         * handler is called now.
+         */
+        bool (*parse)(void *owner, struct http_request *request);
         /* An answer is being sent. */
         void (*answered)(void *owner, struct http_request *request, unsigned status);
         /* A request ends in any way; freed after the call. */
@@ -102,6 +114,8 @@ struct http_request {
         char tenant[80];                   /* set by admit(); "" before */
         const void *key;                   /* set by admit(), or NULL */
         const char *target;                /* set by admit(): the id of the request's target, or NULL */
+        void *parsed;                      /* set by parse() of the listener's events */
+        void (*parsed_free)(struct http_request *request);   /* the request is freed, body included */
 
         /* Set by the handler, valid until the answer is given. */
         void *owner;
@@ -191,6 +205,12 @@ bool http_peer(const struct http_request *request, uid_t *ret);
 
 /* A value of the query with its length; may contain any bytes.  NULL: missing. */
 const char *http_query_bytes(const struct http_request *request, const char *name, size_t *ret_len);
+
+/* The body that events->parse() looked at is parsed: call the handler.  From the loop. */
+void http_parsed(struct http_request *request);
+enum http_body http_body_of(const struct http_route *route);
+/* Whether a body arrives in one piece before its route's handler is called. */
+bool http_body_is_whole(const struct http_route *route);
 
 /* Continue to call take() for the body. */
 void http_more(struct http_request *request);

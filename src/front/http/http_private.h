@@ -61,6 +61,9 @@ void http_request_free(struct http_request *request);
 /* The head has arrived: copy method and path, and set the request's id and trace context. */
 void http_request_begin(struct http_request *request, const char *method, const char *path);
 
+/* Call the handler of the request's application or route. */
+void http_call_handler(struct http_request *request);
+
 /* ---- routes (routing.c) ---- */
 
 /* Sets request->route.  Errors: CSN_E_INPUT, with *ret_status 404 or 405. */

@@ -80,7 +80,8 @@ static void on_inner(struct timer *timer)
         const struct http_internal *inner = request->inner;
         if (request->state == HTTP_READING) {
                 request->state = HTTP_OWNED;
-                request->route->handle(request);
+                if (!http_body_is_whole(request->route) || !request->http->events->parse(request->http->owner, request))
+                        request->route->handle(request);
         }
         if (request->state == HTTP_OWNED && request->take && request->body_at < request->body.len)
                 request->body_at += request->take(request, request->body.bytes + request->body_at,

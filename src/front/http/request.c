@@ -85,6 +85,8 @@ void http_request_free(struct http_request *request)
         if (request->response)
                 MHD_destroy_response(request->response);
         http->held -= request->body.len;
+        if (request->parsed)
+                request->parsed_free(request);
         loop_unwatch(http->loop, &request->watch);
         loop_untimer(http->loop, &request->reschedule);
         buf_done(&request->body);
@@ -172,6 +174,31 @@ bool http_peer(const struct http_request *request, uid_t *ret)
                 return false;
         *ret = who.uid;
         return true;
+}
+
+enum http_body http_body_of(const struct http_route *route)
+{
+        return (enum http_body)(route->body & (BODY_MIB(1) - 1));
+}
+
+bool http_body_is_whole(const struct http_route *route)
+{
+        enum http_body body = http_body_of(route);
+        return body == BODY_WHOLE || body == BODY_TREE || body == BODY_RPC;
+}
+
+void http_call_handler(struct http_request *request)
+{
+        if (request->app->handle)
+                request->app->handle(request);
+        else
+                request->route->handle(request);
+}
+
+void http_parsed(struct http_request *request)
+{
+        if (request->state == HTTP_OWNED)
+                http_call_handler(request);
 }
 
 void http_more(struct http_request *request)

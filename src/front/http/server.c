@@ -82,6 +82,12 @@ static int refuse_new(const struct http_request *request, unsigned *ret_status, 
         return http_draining(request->http, err);
 }
 
+static int refuse_length(const struct http_request *request, struct csn_error *err)
+{
+        return err_field(err, "/", "the body is longer than %zu bytes, the maximum for %s %s", request->body.max,
+                request->method, request->route->path);
+}
+
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
 static int check_head(struct http_request *request, const char *method, const char *target, const char *version,
         unsigned *ret_status, struct csn_error *err)
@@ -99,16 +105,21 @@ static int check_head(struct http_request *request, const char *method, const ch
                 *ret_status = request->status;
                 return -err->code;
         }
-        if (request->route->body == BODY_NONE && announced)
+        if (http_body_of(request->route) == BODY_NONE && announced)
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
-        if (request->route->body == BODY_WHOLE && http_check_coding(request, ret_status, err) < 0)
+        if (!http_body_is_whole(request->route))
+                return 0;
+        size_t mib = request->route->body / BODY_MIB(1);
+        request->body.max = mib ? mib * MIB : HTTP_BODY_USUAL_MAX;
+        if (http_check_coding(request, ret_status, err) < 0)
                 return -err->code;
-        if (request->route->body == BODY_WHOLE &&
-                (announced > HTTP_BODY_MAX || http->held + announced > HTTP_HELD_MAX)) {
-                *ret_status = announced > HTTP_BODY_MAX ? MHD_HTTP_CONTENT_TOO_LARGE : MHD_HTTP_SERVICE_UNAVAILABLE;
-                return err_field(err, "/",
-                        "the body is longer than %llu MiB, or all bodies together are longer than %llu MiB",
-                        HTTP_BODY_MAX / MIB, HTTP_HELD_MAX / MIB);
+        if (announced > request->body.max) {
+                *ret_status = MHD_HTTP_CONTENT_TOO_LARGE;
+                return refuse_length(request, err);
+        }
+        if (http->held + announced > HTTP_HELD_MAX) {
+                *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
+                return err_field(err, "/", "all bodies together are longer than %llu MiB", HTTP_HELD_MAX / MIB);
         }
         return 0;
 }
@@ -141,7 +152,7 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
                 request->http->held += *len;
                 if (request->http->held > HTTP_HELD_MAX || !buf_add(&request->body, bytes, *len)) {
                         request->http->held -= *len;
-                        err_field(&err, "/", "the body is longer than %llu MiB", HTTP_BODY_MAX / MIB);
+                        refuse_length(request, &err);
                         http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 }
         } else if ((request->refused += *len) > HTTP_BODY_MAX) {
@@ -153,11 +164,10 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
 
 static void handle(struct http_request *request)
 {
+        const struct http_events *events = request->http->events;
         request->state = HTTP_OWNED;
-        if (request->app->handle)
-                request->app->handle(request);
-        else
-                request->route->handle(request);
+        if (!http_body_is_whole(request->route) || !events->parse(request->http->owner, request))
+                http_call_handler(request);
 }
 
 /* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again when it was resumed. */
@@ -175,7 +185,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         if (request->state == HTTP_BEGINNING) {
                 http_request_begin(request, method, url);
                 if (check_head(request, method, url, version, &status, &err) == 0) {
-                        if (request->route && request->route->body == BODY_STREAM) {
+                        if (request->route && http_body_of(request->route) == BODY_STREAM) {
                                 handle(request);
                                 if (request->state == HTTP_OWNED)
                                         http_watch_end(request);

@@ -7,6 +7,8 @@
  */
 #include "front/mcp/mcp.h"
 
+#include "front/service/parse.h"
+
 #include <stdio.h>
 
 struct post {
@@ -272,6 +274,18 @@ static void take_message(struct http_request *request, const struct rpc *rpc)
         }
 }
 
+static int read_message(struct http_request *request, struct rpc *ret, struct csn_error *err)
+{
+        const struct parse *parse = parse_of(request);
+        if (parse && parse->tree)
+                return rpc_take(json_incref(parse->tree), ret, err);
+        if (!parse)
+                return rpc_read(request->body.bytes ? request->body.bytes : "", request->body.len, ret, err);
+        *ret = (struct rpc){ .code = RPC_PARSE_ERROR };
+        *err = parse->error;
+        return -err->code;
+}
+
 static void mcp_post(struct http_request *request)
 {
         struct csn_error err;
@@ -286,7 +300,7 @@ static void mcp_post(struct http_request *request)
                         "Accept has to list application/json and text/event-stream");
                 return;
         }
-        if (rpc_read(request->body.bytes ? request->body.bytes : "", request->body.len, &rpc, &err) < 0)
+        if (read_message(request, &rpc, &err) < 0)
                 refuse(request, MHD_HTTP_BAD_REQUEST, rpc.id, rpc.code, NULL, err.text);
         else
                 take_message(request, &rpc);
@@ -314,8 +328,8 @@ static void mcp_delete(struct http_request *request)
 #define TEXT_SCHEMA "{\"type\": \"string\"}"
 
 static const struct http_route routes[] = {
-        { "POST", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_WHOLE,
-                mcp_post,
+        { "POST", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES,
+                BODY_RPC | BODY_MIB(16), mcp_post,
                 "The Model Context Protocol, revisions 2026-07-28 and 2025-11-25: one message of JSON-RPC, answered by JSON or by a stream of events.",
                 NULL, NULL },
         { "DELETE", "/mcp", NULL, SCOPE_RUN | SCOPE_CHECK | SCOPE_READ | SCOPE_FILES | SCOPE_SANDBOXES, BODY_NONE,

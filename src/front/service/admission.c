@@ -210,7 +210,7 @@ int service_admit_own(struct http_request *request, struct csn_error *err)
         unsigned status = 0;
         if (service_admit(request, key_of(request), err) < 0)
                 return -err->code;
-        if (request->route->body == BODY_STREAM && http_check_coding(request, &status, err) < 0)
+        if (http_body_of(request->route) == BODY_STREAM && http_check_coding(request, &status, err) < 0)
                 return http_refuse(request, status, err);
         return check_idempotency(request, err);
 }

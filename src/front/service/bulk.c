@@ -14,6 +14,7 @@
 
 #define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
 #define LINE_MAX_BYTES (16 * MIB)
+#define LINES_AT_ONCE 8                    /* taken from a body in one step of the event loop */
 #define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)
@@ -26,6 +27,8 @@ struct bulk {
         char tenant[80], key[20], request_id[65];
         struct trace trace;                /* the request's */
         struct buf line;
+        struct parse *parse;               /* of the line before, by a helper thread; NULL: no line is parsed */
+        struct timer resume;               /* LINES_AT_ONCE lines were taken: continue in another step of the loop */
         bool too_long;                     /* the line that is being read */
         uint64_t lines;
         struct bulk_one *first;
@@ -51,6 +54,8 @@ static void bulk_free(struct bulk *bulk)
 {
         if (bulk->request)
                 bulk->request->gone = NULL;
+        loop_untimer(bulk->service->loop, &bulk->resume);
+        parse_free(bulk->parse);
         buf_done(&bulk->line);
         fd_close(&bulk->fd);
         for (struct bulk **at = &bulk->service->bulks; *at; at = &(*at)->next)
@@ -74,6 +79,8 @@ static void cancel_all(struct bulk *bulk)
 static void abandon(struct bulk *bulk)
 {
         bulk->request = NULL;
+        parse_free(bulk->parse);
+        bulk->parse = NULL;
         cancel_all(bulk);
         if (!bulk->live)
                 bulk_free(bulk);
@@ -101,7 +108,7 @@ static void send_some(struct bulk *bulk)
                 if (ftruncate(bulk->fd, 0) < 0)
                         log_text(LOG_WARN, "ftruncate: %s", strerrordesc_np(errno));
         }
-        if (bulk->whole && !bulk->live && !bulk->written) {
+        if (bulk->whole && !bulk->parse && !bulk->live && !bulk->written) {
                 bulk->request = NULL;
                 request->gone = NULL;
                 http_end(request);
@@ -205,58 +212,71 @@ static bool is_id(const json_t *id)
         return !id || json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= ID_MAX);
 }
 
-static void start(struct bulk *bulk, json_t *json, json_t *id)
+static void start(struct bulk *bulk, struct parse *parse)
 {
         struct csn_error err;
         struct bulk_one *one = mem_alloc(sizeof *one);
-        *one = (struct bulk_one){ .next = bulk->first, .bulk = bulk, .id = json_incref(id), .line = bulk->lines };
+        *one = (struct bulk_one){
+                .next = bulk->first, .bulk = bulk, .id = json_incref(parse->id), .line = bulk->lines
+        };
         bulk->first = one;
         bulk->live++;
         trace_below(&bulk->trace, &one->trace);
-        if (http_draining(bulk->service->http, &err) < 0 || bulk->kind->begin(bulk->request, one, json, &one->job,
+        if (http_draining(bulk->service->http, &err) < 0 || bulk->kind->begin(bulk->request, one, parse, &one->job,
                                                                               &err) < 0) {
                 one_free(one);
-                put_error(bulk, id, &err);
+                put_error(bulk, parse->id, &err);
         }
 }
 
-/* An id is told as a text if it is a larger integer than JSON has here. */
-static json_t *name_in(const json_t *json, const char *member)
-{
-        json_t *name = json_object_get(json, member);
-        const char *digits = model_digits(name);
-        return digits ? json_string(digits) : json_incref(name);
-}
-
 /* {"id": …, and a request}, or {"cancel": ID}. */
-static void take_line(struct bulk *bulk)
+static void take_parsed(struct bulk *bulk, struct parse *parse)
 {
         struct csn_error err;
-        json_error_t where;
-        size_t blank = strspn(bulk->line.bytes, " \t\r");
-        bulk->lines++;
-        if (blank == bulk->line.len)
-                return;
-        json_t *json = model_load(bulk->line.bytes, bulk->line.len, &where);
-        json_t *id = name_in(json, "id"), *end = name_in(json, "cancel");
-        json_object_del(json, "id");
-        if (!json_is_object(json) || !is_id(id)) {
-                err_field(&err, json ? "/id" : "", "%s",
-                        json ? "a line is an object; its id is a text of at most 256 bytes or a number" : where.text);
-                put_error(bulk, is_id(id) ? id : NULL, &err);
-        } else if (end) {
-                cancel(bulk, end);
+        if (!is_id(parse->id)) {
+                err_field(&err, "/id", "the id of a line is a text of at most %d bytes or a number", ID_MAX);
+                put_error(bulk, NULL, &err);
+        } else if (parse->cancel) {
+                cancel(bulk, parse->cancel);
+        } else if (parse->error.code) {
+                put_error(bulk, parse->id, &parse->error);
         } else if (bulk->written > SPOOL_MAX) {
                 err_set(&err, CSN_E_BUSY, 0,
                         "records of %llu GiB wait for this connection's end; send the rest in another request",
                         SPOOL_MAX / GIB);
-                put_error(bulk, id, &err);
+                put_error(bulk, parse->id, &err);
         } else {
-                start(bulk, json, id);
+                start(bulk, parse);
         }
-        json_decref(id);
-        json_decref(end);
-        json_decref(json);
+        parse_free(parse);
+}
+
+static void on_parsed(void *owner)
+{
+        struct bulk *bulk = owner;
+        struct parse *parse = bulk->parse;
+        bulk->parse = NULL;
+        take_parsed(bulk, parse);
+        if (bulk->whole)
+                send_some(bulk);
+        else
+                http_more(bulk->request);
+}
+
+/* A long line goes to the parser whole; the next one gets a buffer of its own. */
+static void take_line(struct bulk *bulk)
+{
+        size_t blank = strspn(bulk->line.bytes, " \t\r");
+        bulk->lines++;
+        if (blank == bulk->line.len)
+                return;
+        if (bulk->line.len <= PARSE_AT_ONCE_MAX) {
+                take_parsed(bulk, parse_now(&bulk->kind->parse, bulk->line.bytes, bulk->line.len));
+                return;
+        }
+        bulk->parse = parse_start(bulk->service, bulk->tenant, &bulk->kind->parse, bulk->line.bytes, bulk->line.len,
+                false, on_parsed, bulk);
+        buf_init(&bulk->line, LINE_MAX_BYTES);
 }
 
 static void end_line(struct bulk *bulk)
@@ -280,8 +300,8 @@ static void end_line(struct bulk *bulk)
 static size_t take(struct http_request *request, const char *bytes, size_t len)
 {
         struct bulk *bulk = request->owner;
-        size_t taken = 0;
-        while (taken < len && bulk->live < LIVE_MAX) {
+        size_t taken = 0, lines = 0;
+        while (taken < len && bulk->live < LIVE_MAX && !bulk->parse && lines < LINES_AT_ONCE) {
                 const char *feed = memchr(bytes + taken, '\n', len - taken);
                 size_t n = feed ? (size_t)(feed - bytes) - taken : len - taken;
                 if (bulk->too_long || !buf_add(&bulk->line, bytes + taken, n))
@@ -289,8 +309,18 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
                 taken += n + (feed != NULL);
                 if (feed)
                         end_line(bulk);
+                lines += feed != NULL;
         }
+        if (lines == LINES_AT_ONCE && taken < len)
+                loop_timer(bulk->service->loop, &bulk->resume, 0);
         return taken;
+}
+
+static void on_resume(struct timer *timer)
+{
+        const struct bulk *bulk = timer->owner;
+        if (bulk->request && !bulk->whole)
+                http_more(bulk->request);
 }
 
 static void on_whole(struct http_request *request)
@@ -328,6 +358,7 @@ void bulk_begin(struct http_request *request, const struct bulk_kind *kind)
                 .request = request,
                 .trace = request->trace,
                 .fd = fd };
+        bulk->resume = (struct timer){ .fired = on_resume, .owner = bulk };
         service->bulks = bulk;
         snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
         snprintf(bulk->key, sizeof bulk->key, "%s", service_key(request) ? service_key(request)->id : "");

@@ -7,13 +7,18 @@
 #ifndef FRONT_SERVICE_BULK_H
 #define FRONT_SERVICE_BULK_H
 
+#include "front/service/parse.h"
 #include "front/service/service.h"
 
 struct bulk_one;                           /* a line that is not answered yet */
 
 struct bulk_kind {
-        /* Begin the job of a line, given without its id.  After success bulk_answer() follows from the loop, once. */
-        int (*begin)(struct http_request *request, struct bulk_one *one, json_t *json, void **ret_job,
+        struct parse_kind parse;           /* of a line; is_line is set */
+        /*
+         * Begin the job of a line by its struct, see parse_take().  After success bulk_answer() follows from the loop,
+         * once.
+         */
+        int (*begin)(struct http_request *request, struct bulk_one *one, struct parse *parse, void **ret_job,
                 struct csn_error *err);
         void (*cancel)(void *job);         /* bulk_answer() follows all the same */
 };

@@ -20,11 +20,6 @@ json_t *json_body_parse(const char *text, size_t len, size_t flags, struct csn_e
         return NULL;
 }
 
-json_t *json_body(const struct http_request *request, struct csn_error *err)
-{
-        return json_body_parse(request->body.bytes ? request->body.bytes : "", request->body.len, JSON_ALLOW_NUL, err);
-}
-
 json_t *json_text(const char *bytes, size_t len)
 {
         struct arena arena = { 0 };

@@ -4,6 +4,8 @@
  */
 #include "front/service/service.h"
 
+#include "front/service/parse.h"
+
 #define DAY_MS 86400000
 
 struct service *service_of(const struct http_request *request)
@@ -25,6 +27,15 @@ bool service_is_idle(const struct service *service)
 bool service_decode(struct http_request *request, const struct object *object, struct arena *arena, void *ret)
 {
         struct csn_error err;
+        struct parse *parse = parse_of(request);
+        if (parse && parse->error.code) {
+                service_fail_room(request, &parse->error);
+                return false;
+        }
+        if (parse) {
+                parse_take(parse, arena, ret);
+                return true;
+        }
         const char *text = request->body.bytes ? request->body.bytes : "";
         if (model_decode_text(object, text, request->body.len, arena, ret, &err) == 0)
                 return true;

@@ -3,6 +3,7 @@
 
 #include "front/service/bulk.h"
 #include "front/service/connections.h"
+#include "front/service/parse.h"
 #include "front/service/run.h"
 
 /* ---- fronts ---- */
@@ -126,7 +127,7 @@ static int check_apps(const struct service *service, struct csn_error *err)
         return 0;
 }
 
-static const struct http_events http_events = { on_app, on_answered, on_over, on_ended };
+static const struct http_events http_events = { on_app, parse_body, on_answered, on_over, on_ended };
 
 /* Of a sandbox's programs, which have no records. */
 static void on_used(void *owner, const char *owner_key, uint64_t cpu_ms)

@@ -11,7 +11,8 @@
  *   events.[ch]     numbered events of a run, and their readers; ceilings of memory for results that are kept
  *   bulk.[ch]       many requests in one body, one a line
  *   page.[ch]       lists by pages
- *   json_body.[ch]  a body of JSON within ceilings of depth and size
+ *   parse.[ch]      JSON from clients within ceilings, long texts by helper threads
+ *   json_body.[ch]  a body of JSON in the format of another service
  *   run_storage.c   stored files and workspaces as the engine uses them; workspace.[ch]
  *   audit.c         rows of the audit and lines of the log
  *   tracing.c       spans of requests, runs and stages; otlp.[ch]

@@ -178,7 +178,7 @@ static void on_awake(struct e2b_waiter *waiter, const struct csn_error *error)
                 return;
         }
         request->route->handle(request);
-        if (request->route->body == BODY_STREAM)
+        if (http_body_of(request->route) == BODY_STREAM)
                 http_more(request);
 }
 

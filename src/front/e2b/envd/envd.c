@@ -7,7 +7,7 @@ static void health(struct http_request *request)
 }
 
 #define RPC(service, method, handle, summary) \
-        { "POST", "/" service "/" method, "*", 0, BODY_WHOLE, handle, summary, NULL, NULL }
+        { "POST", "/" service "/" method, "*", 0, BODY_WHOLE | BODY_MIB(1), handle, summary, NULL, NULL }
 
 const struct http_route e2b_envd_routes[] = {
         { "GET", "/health", "*", 0, BODY_NONE, health, "Whether the sandbox runs.", NULL, NULL },

@@ -5,6 +5,7 @@
 #include "front/e2b/interpreter/interpreter.h"
 
 #include "front/service/json_body.h"
+#include "front/service/parse.h"
 
 #include <stdio.h>
 

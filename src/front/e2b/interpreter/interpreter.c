@@ -2,7 +2,7 @@
 #include "front/e2b/envd/envd.h"
 
 #include "front/e2b/interpreter/interpreter.h"
-#include "front/service/json_body.h"
+#include "front/service/parse.h"
 
 #include <stdio.h>
 
@@ -174,12 +174,13 @@ static void health(struct http_request *request)
 
 const struct http_route e2b_interpreter_routes[] = {
         { "GET", "/health", "*", 0, BODY_NONE, health, "Whether the interpreter answers.", NULL, NULL },
-        { "POST", "/execute", "*", 0, BODY_WHOLE, e2b_execute, "Execute code in a context, told as lines of JSON.",
+        { "POST", "/execute", "*", 0, BODY_TREE | BODY_MIB(8), e2b_execute,
+                "Execute code in a context, told as lines of JSON.",
                 NULL, NULL },
         { "GET", "/contexts", "*", 0, BODY_NONE, list, "All contexts, as they were made.", NULL, NULL },
-        { "POST", "/contexts", "*", 0, BODY_WHOLE, post, "A new context.", NULL, NULL },
+        { "POST", "/contexts", "*", 0, BODY_TREE, post, "A new context.", NULL, NULL },
         { "DELETE", "/contexts/{id}", "*", 0, BODY_NONE, delete, "End a context.", NULL, NULL },
-        { "POST", "/contexts/{id}/restart", "*", 0, BODY_WHOLE, restart, "A new interpreter for a context.", NULL,
+        { "POST", "/contexts/{id}/restart", "*", 0, BODY_TREE, restart, "A new interpreter for a context.", NULL,
                 NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };

@@ -1,7 +1,6 @@
 /* What clients ask for: templates, builds, tags; see build.h. */
 #include "front/e2b/templates/build.h"
 
-#include "front/service/json_body.h"
 
 #include <stdio.h>
 

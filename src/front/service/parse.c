@@ -1,0 +1,214 @@
+/* JSON from a client by way of a helper thread; see parse.h. */
+#include "front/service/parse.h"
+
+#include "engine/engine.h"
+#include "engine/output/files.h"
+#include "front/service/json_body.h"
+#include "front/service/service.h"
+#include "net/jsonrpc.h"
+
+#include <stdio.h>
+
+/* ---- in a helper thread, or at once ---- */
+
+/* An id is told as a text if it is a larger integer than JSON has here. */
+static json_t *take_member(json_t *json, const char *name)
+{
+        json_t *member = json_object_get(json, name);
+        const char *digits = model_digits(member);
+        member = digits ? json_string(digits) : json_incref(member);
+        json_object_del(json, name);
+        return member;
+}
+
+static int decode(struct parse *parse, json_t *json)
+{
+        const struct parse_kind *kind = &parse->kind;
+        if (kind->is_line) {
+                parse->id = take_member(json, "id");
+                parse->cancel = take_member(json, "cancel");
+        }
+        if (parse->cancel)
+                return 0;
+        parse->given = arena_alloc(&parse->arena, kind->object->size);
+        return kind->decode ? kind->decode(json, &parse->arena, parse->given, &parse->error)
+                            : model_decode(kind->object, json, &parse->arena, parse->given, &parse->error);
+}
+
+static int parse_struct(struct parse *parse, const char *text, size_t len)
+{
+        struct csn_error *err = &parse->error;
+        json_error_t where;
+        if (model_is_deeper(text, len, MODEL_DEPTH_MAX))
+                return err_field(err, "", "the JSON is nested deeper than %d levels", MODEL_DEPTH_MAX);
+        if (model_has_many_parts(text, len, parse->kind.values_max)) {
+                err_field(err, "", "the JSON has more than %zu values and names", parse->kind.values_max);
+                err->sys = EFBIG;
+                return -err->code;
+        }
+        json_t *json = model_load(text, len, &where);
+        if (!json)
+                return err_field(err, "", "not JSON: %s (line %d, column %d)", where.text, where.line, where.column);
+        int rc = decode(parse, json);
+        json_decref(json);
+        return rc;
+}
+
+static void parse_text(struct parse *parse, const char *text, size_t len)
+{
+        if (parse->digests)
+                files_sha256_bytes(text, len, parse->sha256);
+        if (parse->kind.load)
+                parse->tree = parse->kind.load(text, len, &parse->error);
+        else
+                parse_struct(parse, text, len);
+}
+
+static void work(struct job *job)
+{
+        struct parse *parse = job->owner;
+        parse_text(parse, parse->text, parse->len);
+        free(parse->text);
+        parse->text = NULL;
+}
+
+/* ---- the end ---- */
+
+static void release(struct job *job)
+{
+        struct parse *parse = job->owner;
+        arena_done(&parse->arena);
+        json_decref(parse->tree);
+        json_decref(parse->id);
+        json_decref(parse->cancel);
+        free(parse->text);
+}
+
+static void on_released(struct job *job)
+{
+        if (job->dropped)
+                release(job);
+        free(job->owner);
+}
+
+/* A tree has as many parts as the text had values, so a helper thread frees it, too. */
+static void parse_release(struct parse *parse)
+{
+        parse->job = (struct job){ .work = release, .done = on_released, .owner = parse };
+        if (parse->tree && parse->workers)
+                worker_submit(parse->workers, parse->share, &parse->job);
+        else
+                release(&parse->job), on_released(&parse->job);
+}
+
+static void on_done(struct job *job)
+{
+        struct parse *parse = job->owner;
+        if (!parse->done)
+                parse_release(parse);
+        else if (!job->dropped)
+                parse->done(parse->owner);
+}
+
+struct parse *parse_start(struct service *service, const char *share, const struct parse_kind *kind, char *text,
+        size_t len, bool digests, void (*done)(void *owner), void *owner)
+{
+        struct parse *parse = mem_alloc(sizeof *parse);
+        *parse = (struct parse){ .workers = engine_workers(service->engine),
+                .kind = *kind,
+                .text = text,
+                .len = len,
+                .digests = digests,
+                .done = done,
+                .owner = owner };
+        snprintf(parse->share, sizeof parse->share, "%s", share);
+        parse->job = (struct job){ .work = work, .done = on_done, .owner = parse };
+        worker_submit(parse->workers, share, &parse->job);
+        return parse;
+}
+
+struct parse *parse_now(const struct parse_kind *kind, const char *text, size_t len)
+{
+        struct parse *parse = mem_alloc(sizeof *parse);
+        parse->kind = *kind;
+        parse_text(parse, text, len);
+        return parse;
+}
+
+void parse_free(struct parse *parse)
+{
+        if (!parse)
+                return;
+        parse->done = NULL;
+        if (!parse->job.active || worker_cancel(parse->workers, &parse->job))
+                parse_release(parse);
+}
+
+void parse_take(struct parse *parse, struct arena *arena, void *ret)
+{
+        memcpy(ret, parse->given, parse->kind.object->size);
+        arena_join(arena, &parse->arena);
+        parse->given = NULL;
+}
+
+/* ---- bodies of requests ---- */
+
+static json_t *load_tree(const char *text, size_t len, struct csn_error *err)
+{
+        return json_body_parse(text, len, JSON_ALLOW_NUL, err);
+}
+
+static json_t *load_message(const char *text, size_t len, struct csn_error *err)
+{
+        return rpc_load(text, len, JSON_BODY_PARTS_MAX, err);
+}
+
+static bool find_kind(const struct http_request *request, struct parse_kind *ret)
+{
+        const struct http_route *route = request->route;
+        *ret = (struct parse_kind){ .object = route->takes, .values_max = PARSE_VALUES_MAX };
+        if (http_body_of(route) == BODY_TREE)
+                ret->load = load_tree;
+        else if (http_body_of(route) == BODY_RPC)
+                ret->load = load_message;
+        return ret->load || ret->object;
+}
+
+static void on_parsed(void *owner)
+{
+        http_parsed(owner);
+}
+
+static void free_parsed(struct http_request *request)
+{
+        parse_free(request->parsed);
+}
+
+bool parse_body(void *owner, struct http_request *request)
+{
+        struct parse_kind kind;
+        if (request->body.len <= PARSE_AT_ONCE_MAX || !find_kind(request, &kind))
+                return false;
+        char *text = request->body.bytes;
+        request->body.bytes = NULL;
+        request->body.size = 0;
+        request->parsed_free = free_parsed;
+        request->parsed = parse_start(owner, request->tenant, &kind, text, request->body.len,
+                http_header(request, "Idempotency-Key") != NULL, on_parsed, request);
+        return true;
+}
+
+struct parse *parse_of(const struct http_request *request)
+{
+        return request->parsed;
+}
+
+json_t *json_body(const struct http_request *request, struct csn_error *err)
+{
+        const struct parse *parse = parse_of(request);
+        if (parse) {
+                *err = parse->error;
+                return json_incref(parse->tree);
+        }
+        return load_tree(request->body.bytes ? request->body.bytes : "", request->body.len, err);
+}

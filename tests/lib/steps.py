@@ -1,0 +1,52 @@
+"""The daemon with a probe for the steps of its event loop (docs/design/loop-steps.md)."""
+
+import re
+import signal
+import subprocess
+
+from cli import BUILD
+from web import Web
+
+PROBED = BUILD / 'caissond-probed'
+TRIES = 3           # other load on the machine makes a step longer: caches, and the other thread of a core
+
+
+class Probed(Web):
+    """A Web whose daemon logs each step that takes longer than it may."""
+
+    def __init__(self, folder, *options, **more):
+        super().__init__(folder, *options, program=PROBED, **more)
+        self.stopped = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        status = self.stop()
+        assert error[0] or status == 0, self.log.read_text()
+
+    def stop(self):
+        if self.stopped is None:
+            self.stopped = self.daemon.stop(signal.SIGTERM)
+        return self.stopped
+
+    def steps(self, begin=0):
+        """(microseconds, place) of each long step that was logged after `begin` bytes."""
+        text = self.log.read_bytes()[begin:].decode()
+        return [(int(us), address) for address, us in re.findall(r'loop: a step of (0x[0-9a-f]+) took (\d+) us', text)]
+
+
+def place(address):
+    words = subprocess.run(['addr2line', '-f', '-s', '-e', PROBED, address], capture_output=True, text=True, check=False).stdout
+    return ' '.join(words.split())
+
+
+def steps_of(web, work):
+    """`work` makes no long step; measured again if it did, for the machine may have done other things."""
+    for _ in range(TRIES):
+        begin = web.log.stat().st_size
+        work()
+        long = web.steps(begin)
+        if not long:
+            return
+    raise AssertionError(', '.join(f'{place(address)}: {us} us' for us, address in long))
