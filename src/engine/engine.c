@@ -161,7 +161,8 @@ void engine_close(struct engine *engine)
         instances_free(&engine->instances);
         if (engine->tools)
                 engine->tools->end(engine->tools_owner);
-        checker_close(engine->checker);
+        for (size_t i = 0; i < ARRAY_LEN(engine->checkers); i++)
+                checker_close(engine->checkers[i]);
         loop_free(engine->loop);
         arena_done(&engine->arena);
         free(engine);

@@ -20,16 +20,18 @@ static struct checker_paths paths_of(const struct engine *engine)
 void run_reload_policies(struct engine *engine)
 {
         const struct checker_paths paths = paths_of(engine);
-        if (engine->checker)
-                checker_reload(engine->checker, &paths);
+        for (size_t i = 0; i < ARRAY_LEN(engine->checkers); i++)
+                if (engine->checkers[i])
+                        checker_reload(engine->checkers[i], &paths);
 }
 
-struct checker *engine_checker(struct engine *engine)
+struct checker *engine_checker(struct engine *engine, const struct check *check)
 {
         const struct checker_paths paths = paths_of(engine);
-        if (!engine->checker)
-                checker_open(engine->loop, &paths, &engine->checker);
-        return engine->checker;
+        struct checker **checker = &engine->checkers[check->request.code.len > CHECK_SHORT_MAX];
+        if (!*checker)
+                checker_open(engine->loop, &paths, checker);
+        return *checker;
 }
 
 void check_unreadable(struct check *check)
@@ -88,5 +90,5 @@ void run_check(struct run *run, void (*checked)(struct run *run))
         run->check.done = on_checked;
         run->check.owner = run;
         run->check.key = run->owner_key;
-        checker_start(engine_checker(run->engine), &run->check);
+        checker_start(engine_checker(run->engine, &run->check), &run->check);
 }

@@ -228,7 +228,7 @@ static void stop_check(struct run *run)
 {
         if (!run->check.active)
                 return;
-        checker_cancel(run->engine->checker, &run->check);
+        checker_cancel(engine_checker(run->engine, &run->check), &run->check);
         run->engine->checking--;
 }
 

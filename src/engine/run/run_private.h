@@ -119,7 +119,7 @@ struct engine {
         struct instances instances;
         uint64_t newest_psandbox, newest_context;      /* by clock_number() */
         struct pools *pools;                     /* NULL: nothing is kept ready */
-        struct checker *checker;                 /* NULL: no run had a policy yet */
+        struct checker *checkers[2];             /* of short and of long programs; NULL: no such program came yet */
         struct psandbox *psandboxes;             /* psandbox.h */
         struct counters counters;
         const struct engine_tools *tools;        /* NULL: no tools */
@@ -193,8 +193,12 @@ void counters_add(struct run *run);
 void run_check(struct run *run, void (*checked)(struct run *run));
 /* Checks from now on use the policies as they are in the files now. */
 void run_reload_policies(struct engine *engine);
-/* The checker of runs and of source checks; opened on first use. */
-struct checker *engine_checker(struct engine *engine);
+/*
+ * The checker for a check of a run or of a source; opened on first use.  A checker works on one program at a time, up
+ * to CHECK_TIME_MS, so programs above CHECK_SHORT_MAX bytes have a checker of their own and hold up no short one.
+ */
+#define CHECK_SHORT_MAX (32 * KIB)
+struct checker *engine_checker(struct engine *engine, const struct check *check);
 /* The interpreter can read a program, and our parser cannot: say so in the result. */
 void check_unreadable(struct check *check);
 

@@ -97,7 +97,7 @@ void source_check_start(struct engine *engine, struct source_check *source_check
         source_check->check.owner = source_check;
         source_check->check.key = source_check->run_owner;
         policy_defaults(&source_check->check.request);
-        checker_start(engine_checker(engine), &source_check->check);
+        checker_start(engine_checker(engine, &source_check->check), &source_check->check);
 }
 
 static void note_end(struct source_check *source_check)
@@ -126,8 +126,8 @@ void source_check_cancel(struct source_check *source_check)
 
 void source_check_done(struct source_check *source_check)
 {
-        if (source_check->engine)
-                checker_cancel(source_check->engine->checker, &source_check->check);
+        if (source_check->check.active)
+                checker_cancel(engine_checker(source_check->engine, &source_check->check), &source_check->check);
         if (source_check->run)
                 run_free(source_check->run);
         source_check->run = NULL;

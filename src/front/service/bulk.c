@@ -14,7 +14,7 @@
 
 #define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
 #define LINE_MAX_BYTES (16 * MIB)
-#define LINES_AT_ONCE 8                    /* taken from a body in one step of the event loop */
+#define LINES_AT_ONCE 4                    /* taken from a body in one step of the event loop */
 #define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)

@@ -1,12 +1,13 @@
 """Checks by way of the daemon: the CHECK frame, and caisson check when there is one."""
 
 import json
+import os
 import signal
 
 import pytest
 
 from cli import caisson
-from daemon import CHECK, CHECKED, ERROR, Daemon, alive, until
+from daemon import CHECK, CHECKED, ERROR, Daemon, alive, command_line, until
 
 BROKEN = 'x = 1\ndef f(:\n    pass\n'
 
@@ -50,6 +51,28 @@ def test_many_checks_at_once(daemon):
         answers = dict(client.next(CHECKED) for _ in range(200))
     assert {number: answer['verdict'] for number, answer in answers.items()} \
         == {number: 'deny' if number % 2 else 'allow' for number in range(1, 201)}
+
+
+def workers(daemon):
+    return {pid for pid in daemon.tree() if command_line(pid).startswith(b'caisson-policy')}
+
+
+def test_a_long_program_holds_up_no_short_one(daemon):
+    """The worker of long programs stands still, and short ones are answered and run meanwhile."""
+    with daemon.client() as client, daemon.client() as other:
+        ask(client, language='python', code='x = 1')
+        short = workers(daemon)
+        other.send(CHECK, 1, {'language': 'python', 'code': 'x = 1\n' * 100000})
+        long, = until(lambda: workers(daemon) - short)
+        os.kill(long, signal.SIGSTOP)
+        try:
+            for number in range(2, 5):
+                assert ask(client, number, language='python', code='eval("1")')['verdict'] == 'deny'
+            assert daemon.caisson('run', '-l', 'bash', '-c', 'echo 1').out == '1\n'
+        finally:
+            os.kill(long, signal.SIGCONT)
+        assert other.next(CHECKED)[1]['language'] == 'python'
+        assert len(workers(daemon)) == 2
 
 
 def test_the_words_are_the_interpreters_and_nothing_is_run(daemon):
