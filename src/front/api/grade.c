@@ -186,8 +186,8 @@ static void on_whole(struct http_request *request)
         struct buf body = job->body;
         job->body = (struct buf){ 0 };
         if (body.len > PARSE_AT_ONCE_MAX) {
-                job->parse = parse_start(job->service, job->tenant, &one_kind, body.bytes, body.len, false, on_parsed,
-                        job);
+                job->parse = parse_start(engine_workers(job->service->engine), job->tenant, &one_kind, body.bytes,
+                        body.len, false, on_parsed, job);
                 return;
         }
         job->parse = parse_now(&one_kind, body.bytes ? body.bytes : "", body.len);

@@ -8,6 +8,7 @@
 #include "front/daemon/daemon.h"
 
 #include "front/service/connections.h"
+#include "front/service/parse.h"
 
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -135,6 +136,7 @@ static void request_free(struct request *request)
         daemon->held -= request->held;
         run_free(request->run);
         source_check_done(&request->source_check);
+        parse_free(request->parse);
         free(request);
         daemon_look(daemon);
 }
@@ -203,42 +205,41 @@ static struct request *job_new(struct connection *connection)
         return request;
 }
 
-static void start_run(struct connection *connection)
+static void start_run(struct request *request)
 {
+        struct csn_error refusal = request->parse->error;
+        const struct daemon *daemon = request->daemon;
         struct run_request given = { 0 };
-        struct csn_error refusal;
-        struct request *request = job_new(connection);
-        const struct buf *text = &connection->reader.payload;
-        request->run = run_new(connection->daemon->engine);
+        request->run = run_new(daemon->engine);
         run_set_owner(request->run, request->owner);
-        if (model_decode_text(&object_run_request, text->bytes, text->len, run_arena(request->run), &given, &refusal) <
-                0) {
+        if (refusal.code) {
                 run_refuse(request->run, &refusal, &events_of_runs, request);
                 return;
         }
+        parse_take(request->parse, run_arena(request->run), &given);
         *run_request(request->run) = given;
         request->aliases = given.aliases;
         const struct log_context about = { .owner = request->owner };
-        if (audit_begin(connection->daemon->store, &about, "", request->run, NULL, false, &refusal) < 0)
+        if (audit_begin(daemon->store, &about, "", request->run, NULL, false, &refusal) < 0)
                 run_refuse(request->run, &refusal, &events_of_runs, request);
         else
                 run_start(request->run, false, &events_of_runs, request);
+        if (request->cancelled)
+                run_cancel(request->run);
 }
 
 /* A request that is none is answered as one that cannot be checked. */
-static void start_check(struct connection *connection)
+static void start_check(struct request *request)
 {
-        struct csn_error refusal;
-        struct engine *engine = connection->daemon->engine;
-        struct request *request = job_new(connection);
+        struct csn_error refusal = request->parse->error;
+        struct engine *engine = request->daemon->engine;
         struct check *check = &request->source_check.check;
-        const struct buf *text = &connection->reader.payload;
         request->source_check.done = on_checked;
         request->source_check.owner = request;
         request->source_check.run_owner = request->owner;
-        if (model_decode_text(&object_check_request, text->bytes, text->len, &check->arena, &check->request, &refusal) <
-                        0 ||
-                source_check_find_language(engine, &request->source_check, &refusal) < 0) {
+        if (!refusal.code)
+                parse_take(request->parse, &check->arena, &check->request);
+        if (refusal.code || source_check_find_language(engine, &request->source_check, &refusal) < 0) {
                 policy_refuse(&check->request, &refusal, &check->arena, &check->result);
                 send_result(request, &check->result);
                 return;
@@ -246,11 +247,47 @@ static void start_check(struct connection *connection)
         source_check_start(engine, &request->source_check);
 }
 
+static void on_parsed(void *owner)
+{
+        struct request *request = owner;
+        struct csn_error err;
+        if (request->connection && request->daemon->state != SERVING) {
+                err_set(&err, CSN_E_BUSY, 0, "%s", ending);
+                queue_error(request->connection, request->id, &err);
+        }
+        if (!request->connection || request->daemon->state != SERVING)
+                request_free(request);
+        else if (request->is_check)
+                start_check(request);
+        else
+                start_run(request);
+}
+
+/* The payload of the frame is the parser's from here on, if it is long. */
+static void start_parse(struct connection *connection)
+{
+        const struct parse_kind runs = { .object = &object_run_request, .values_max = PARSE_VALUES_MAX },
+                                checks = { .object = &object_check_request, .values_max = PARSE_VALUES_MAX };
+        struct request *request = job_new(connection);
+        struct buf *text = &connection->reader.payload;
+        request->is_check = connection->reader.frame.type == FRAME_CHECK;
+        const struct parse_kind *kind = request->is_check ? &checks : &runs;
+        if (text->len > PARSE_AT_ONCE_MAX) {
+                request->parse = parse_start(engine_workers(connection->daemon->engine), request->owner, kind,
+                        text->bytes, text->len, false, on_parsed, request);
+                *text = (struct buf){ 0 };
+                return;
+        }
+        request->parse = parse_now(kind, text->bytes ? text->bytes : "", text->len);
+        on_parsed(request);
+}
+
 void job_cancel(struct request *request)
 {
+        request->cancelled = true;
         if (request->run)
                 run_cancel(request->run);
-        else
+        else if (request->is_check)
                 source_check_cancel(&request->source_check);
 }
 
@@ -304,7 +341,7 @@ static void take_request(struct connection *connection)
         if (connection->reader.skip)
                 return;
         if (connection->daemon->state == SERVING) {
-                connection->reader.frame.type == FRAME_CHECK ? start_check(connection) : start_run(connection);
+                start_parse(connection);
                 return;
         }
         connection->daemon->held -= connection->held;

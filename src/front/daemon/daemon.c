@@ -9,6 +9,7 @@
 #include "front/views/log_reader.h"
 
 #include "front/daemon/sd_notify.h"
+#include "front/service/parse.h"
 
 #include "backend/backend.h"
 #include "tools/tools.h"
@@ -410,6 +411,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         fd_close(&daemon.signals.fd);
         while (daemon.requests) {   /* of an engine that failed; its runs are its own to free */
                 struct request *next = daemon.requests->next;
+                parse_free(daemon.requests->parse);
                 free(daemon.requests);
                 daemon.requests = next;
         }

@@ -68,12 +68,14 @@ struct request {
         struct request *next;
         struct daemon *daemon;
         struct connection *connection;         /* NULL: nobody wants the answer any more */
-        struct run *run;           /* NULL: a check */
+        struct run *run;           /* NULL: a check, or its frame is being parsed */
         struct source_check source_check;
+        struct parse *parse;       /* of the frame, or NULL */
         char owner[32];
         uint32_t id;
         size_t held;               /* bytes of its frame */
-        bool aliases;
+        bool aliases, is_check;
+        bool cancelled;            /* while its frame was being parsed */
 };
 
 void job_cancel(struct request *request);

@@ -274,8 +274,8 @@ static void take_line(struct bulk *bulk)
                 take_parsed(bulk, parse_now(&bulk->kind->parse, bulk->line.bytes, bulk->line.len));
                 return;
         }
-        bulk->parse = parse_start(bulk->service, bulk->tenant, &bulk->kind->parse, bulk->line.bytes, bulk->line.len,
-                false, on_parsed, bulk);
+        bulk->parse = parse_start(engine_workers(bulk->service->engine), bulk->tenant, &bulk->kind->parse,
+                bulk->line.bytes, bulk->line.len, false, on_parsed, bulk);
         buf_init(&bulk->line, LINE_MAX_BYTES);
 }
 

@@ -110,11 +110,11 @@ static void on_done(struct job *job)
                 parse->done(parse->owner);
 }
 
-struct parse *parse_start(struct service *service, const char *share, const struct parse_kind *kind, char *text,
+struct parse *parse_start(struct workers *workers, const char *share, const struct parse_kind *kind, char *text,
         size_t len, bool digests, void (*done)(void *owner), void *owner)
 {
         struct parse *parse = mem_alloc(sizeof *parse);
-        *parse = (struct parse){ .workers = engine_workers(service->engine),
+        *parse = (struct parse){ .workers = workers,
                 .kind = *kind,
                 .text = text,
                 .len = len,
@@ -193,7 +193,8 @@ bool parse_body(void *owner, struct http_request *request)
         request->body.bytes = NULL;
         request->body.size = 0;
         request->parsed_free = free_parsed;
-        request->parsed = parse_start(owner, request->tenant, &kind, text, request->body.len,
+        const struct service *service = owner;
+        request->parsed = parse_start(engine_workers(service->engine), request->tenant, &kind, text, request->body.len,
                 http_header(request, "Idempotency-Key") != NULL, on_parsed, request);
         return true;
 }

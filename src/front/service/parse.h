@@ -15,8 +15,6 @@
 #define PARSE_VALUES_MAX 200000            /* values and names of a text that becomes a struct; a tree takes 20 MB */
 #define PARSE_CASES_VALUES_MAX 1000000     /* the same for a request to grade */
 
-struct service;
-
 /* What a text becomes.  All functions are called in a helper thread: they use their arguments only. */
 struct parse_kind {
         /* The result is the tree, from this function; the other members are not used.  NULL: a struct. */
@@ -54,7 +52,7 @@ struct parse {
  * Parse a text from malloc(3), which becomes the callee's.  done() is called from the loop, never before parse_start()
  * returns.  share: the tenant.  digests: compute sha256, too.
  */
-struct parse *parse_start(struct service *service, const char *share, const struct parse_kind *kind, char *text,
+struct parse *parse_start(struct workers *workers, const char *share, const struct parse_kind *kind, char *text,
         size_t len, bool digests, void (*done)(void *owner), void *owner);
 /* The same at once, for at most PARSE_AT_ONCE_MAX bytes, which stay the caller's. */
 struct parse *parse_now(const struct parse_kind *kind, const char *text, size_t len);
