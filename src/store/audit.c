@@ -33,14 +33,6 @@ int audit_add(struct store *store, const struct store_run *run, struct csn_error
         return add(store, "INSERT " ADD_VALUES, run, err);
 }
 
-int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)
-{
-        int rc = sql_do_surely(store, err,
-                "INSERT INTO cpu_used VALUES (?1, ?2, ?3) ON CONFLICT (tenant, minute) DO UPDATE SET cpu_ms = cpu_ms + excluded.cpu_ms",
-                SQL_VALUES(sql_text(tenant), sql_number(at_ms / 60000), sql_count(cpu_ms)));
-        return rc < 0 ? err_wrap(err, "add what %.64s used", tenant) : 0;
-}
-
 /* ---- records ---- */
 
 int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len,
@@ -78,38 +70,6 @@ int runs_forget(struct store *store, const char *id, const char *tenant, bool *r
         if (rc < 0)
                 return err_wrap(err, "forget the record of the run %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
-        return 0;
-}
-
-int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes,
-        struct csn_error *err)
-{
-        auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err,
-                "SELECT (SELECT sum(cpu_ms) FROM cpu_used WHERE tenant = ?1 AND minute >= ?2), "
-                "(SELECT bytes FROM bytes_kept WHERE tenant = ?1)",
-                SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000)));
-        rc = rc < 0 ? rc : sql_next(&rows, err);
-        if (rc < 0)
-                return err_wrap(err, "add up what %.64s used", tenant);
-        *ret_cpu_ms = (uint64_t)sql_get_number(&rows, 0);
-        *ret_bytes = (uint64_t)sql_get_number(&rows, 1);
-        return 0;
-}
-
-int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, uint64_t cpu_ms, int64_t *ret_ms,
-        struct csn_error *err)
-{
-        auto_rows rows = { 0 };
-        /* The newest minute with which the sum of it and of all after it is too much: it has to go. */
-        int rc = sql_open(store, &rows, err,
-                "SELECT coalesce(max(minute) + 1, 0) FROM (SELECT minute, sum(cpu_ms) OVER (ORDER BY minute DESC) AS used "
-                "FROM cpu_used WHERE tenant = ?1 AND minute >= ?2) WHERE used >= ?3",
-                SQL_VALUES(sql_text(tenant), sql_number(since_ms / 60000), sql_count(cpu_ms)));
-        rc = rc < 0 ? rc : sql_next(&rows, err);
-        if (rc < 0)
-                return err_wrap(err, "add up what %.64s used", tenant);
-        *ret_ms = sql_get_number(&rows, 0) * 60000;
         return 0;
 }
 

@@ -269,16 +269,22 @@ static int keep_row(struct store *store, const struct store_run *run)
         if (i == SIZE_MAX)
                 return -ENOENT;
         int rc = write_slot(store, i, bytes, encode(&left, SLOT_ENDED, bytes));
-        if (rc == 0)
-                store->journal->slots[i].state = SLOT_ENDED;
-        return rc;
+        if (rc < 0)
+                return rc;
+        store->journal->slots[i].state = SLOT_ENDED;
+        cpu_row_waits(store, run);
+        return 0;
 }
 
 int runs_add(struct store *store, const struct store_run *run, struct csn_error *err)
 {
         int rc = audit_add(store, run, err);
-        if (rc < 0)
-                return keep_row(store, run) == 0 ? 0 : rc;
+        if (rc < 0 && keep_row(store, run) == 0)
+                return 0;
+        if (rc < 0) {
+                cpu_keep(store, run);
+                return rc;
+        }
         size_t i = find(store, run->id);
         if (i != SIZE_MAX)
                 free_slot(store, i);
@@ -288,6 +294,7 @@ int runs_add(struct store *store, const struct store_run *run, struct csn_error 
 void runs_retry(struct store *store)
 {
         struct journal *journal = store->journal;
+        cpu_retry(store);
         for (size_t i = 0; journal && i < journal->n; i++) {
                 char bytes[SLOT_BYTES];
                 struct run_left left;
@@ -296,6 +303,8 @@ void runs_retry(struct store *store)
                 ssize_t n = again ? pread(journal->fd, bytes, sizeof bytes, (off_t)(i * SLOT_BYTES)) : 0;
                 bool added =
                         n > 0 && decode(bytes, (size_t)n, &arena, &left) && runs_add_again(store, &left.run, NULL) == 0;
+                if (added)
+                        cpu_row_added(store, &left.run);
                 arena_done(&arena);
                 if (added)
                         free_slot(store, i);

@@ -16,6 +16,7 @@ struct store {
         int64_t owner;             /* the locked byte */
         int files_fd;              /* folder of the files' content; -1: not yet opened */
         struct incoming *incoming; /* uploads in progress (upload.c) */
+        struct unsaved_cpu *unsaved;   /* CPU time that the database refused (cpu.c) */
         struct journal *journal;   /* runs in progress (journal.c); NULL: none yet */
         int reserve_fd;            /* store.reserve (reserve.c); -1: not present */
         uint64_t reserve_bytes;    /* target size; 0: not managed by this opener */
@@ -133,6 +134,16 @@ bool reserve_release(struct store *store);     /* false: the reserve is empty */
 
 /* Add a row to the audit; an existing row with this id is an error.  runs_add() frees the journal slot, too. */
 int audit_add(struct store *store, const struct store_run *run, struct csn_error *err);
+
+/* ---- CPU time that the database refused (cpu.c) ---- */
+
+/* The row of a run is lost: its CPU time counts, and is written later. */
+void cpu_keep(struct store *store, const struct store_run *run);
+/* The row of a run waits in the journal, and its CPU time counts; the row was written. */
+void cpu_row_waits(struct store *store, const struct store_run *run);
+void cpu_row_added(struct store *store, const struct store_run *run);
+void cpu_retry(struct store *store);
+void cpu_close(struct store *store);
 
 /* ---- runs in progress (journal.c) ---- */
 

@@ -269,6 +269,7 @@ void store_close(struct store *store)
         while (store->incoming)
                 incoming_close(store->incoming);
         journal_close(store);
+        cpu_close(store);
         fd_close(&store->reserve_fd);
         fd_close(&store->files_fd);
         fd_close(&store->secret_fd);

@@ -6,6 +6,7 @@
  *   secret.c       the secret for the HMACs of keys, and the locks of the file's openers
  *   keys.c         API keys: scopes and quotas
  *   audit.c        the audit: a row for each run, and for a limited time the whole record
+ *   cpu.c          CPU time of tenants, in the database and what it refused
  *   journal.c      runs in progress, so that a killed daemon loses no run
  *   reserve.c      reserved disk space for deletions and for the audit
  *   idempotency.c  answers of requests that must run once only
@@ -120,7 +121,7 @@ int keys_list(struct store *store, struct arena *arena, struct store_key **ret, 
 /* Revoke a key; a second call is harmless.  Errors: CSN_E_INPUT (no key with this id). */
 int keys_revoke(struct store *store, const char *id, struct csn_error *err);
 
-/* ---- runs (audit.c) ---- */
+/* ---- runs (audit.c, cpu.c) ---- */
 
 struct store_run {
         char *id;                      /* the record's id */
@@ -165,7 +166,7 @@ int runs_add(struct store *store, const struct store_run *run, struct csn_error 
 const char *runs_begun_code(const struct store *store, const char *id);
 /* Check whether another run can begin.  Errors: CSN_E_BUSY, as runs_begin(). */
 int runs_can_begin(struct store *store, struct csn_error *err);
-/* Write rows refused by the database earlier. */
+/* Write rows and CPU time refused by the database earlier. */
 void runs_retry(struct store *store);
 
 /* A run of a dead opener: in progress at its death, or ended and missing in the audit. */
@@ -182,7 +183,10 @@ struct run_left {
 int runs_recover(struct store *store, int (*left)(void *owner, const struct run_left *one, struct csn_error *err),
         void *owner, size_t *ret_n, struct csn_error *err);
 
-/* Add CPU time of a tenant outside of runs. */
+/*
+ * Add CPU time of a tenant outside of runs.  After an error runs_used() of this opener counts the time all the same,
+ * and runs_retry() writes it.
+ */
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err);
 
 /* Store the whole record as JSON text until expires_ms; counts as stored_bytes of the tenant. */
@@ -209,7 +213,8 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
         size_t *ret_n, struct csn_error *err);
 /*
  * CPU time of a tenant's runs finished in the minute of since_ms or later, and bytes of the tenant's stored
- * objects.  Both sums are updated with each change (CPU time for two days), so the cost is constant.
+ * objects.  Both sums are updated with each change (CPU time for two days), so the cost is constant.  CPU time that the
+ * database refused counts, so that a full disk opens no quota.
  */
 int runs_used(struct store *store, const char *tenant, int64_t since_ms, uint64_t *ret_cpu_ms, uint64_t *ret_bytes,
         struct csn_error *err);

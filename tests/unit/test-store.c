@@ -497,6 +497,33 @@ static void what_a_tenant_used_is_added_up(void)
         store_close(store);
 }
 
+static void cpu_time_that_the_database_refuses_counts(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        const int64_t now = time_now_ms();
+        uint64_t cpu_ms, bytes;
+        sqlite3 *db;
+        struct store_run run = a_run("refused", "t"), unknown = a_run("unknown", "t");
+        run.finished_ms = unknown.finished_ms = now;
+        run.cpu_ms = 100, unknown.cpu_ms = 20;
+        CHECK(runs_begin(store, &run, NULL, false, &err) == 0);
+        /* Another connection holds the lock, as a full disk would: nothing can be written. */
+        CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+        CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+        CHECK(runs_add(store, &run, &err) == 0 && runs_add(store, &unknown, &err) < 0);
+        CHECK(runs_add_cpu(store, "t", now, 3, &err) < 0);
+        CHECK(runs_used(store, "t", now - DAY_MS, &cpu_ms, &bytes, &err) == 0 && cpu_ms == 123);
+        CHECK(runs_used(store, "t", now + DAY_MS, &cpu_ms, &bytes, &err) == 0 && cpu_ms == 0);
+        CHECK(runs_used(store, "other", now - DAY_MS, &cpu_ms, &bytes, &err) == 0 && cpu_ms == 0);
+        CHECK(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK && sqlite3_close(db) == SQLITE_OK);
+        runs_retry(store);
+        CHECK(runs_used(store, "t", now - DAY_MS, &cpu_ms, &bytes, &err) == 0 && cpu_ms == 123);
+        store_close(store);
+        CHECK(strcmp(sql(path, "SELECT sum(cpu_ms) FROM cpu_used WHERE tenant = 't'"), "123") == 0);
+}
+
 /* ---- idempotency ---- */
 
 static void a_name_is_taken_once_and_answered_once(void)
@@ -677,6 +704,7 @@ int main(void)
         RUN(a_list_reads_no_more_than_it_shows);
         RUN(records_are_kept_until_they_expire);
         RUN(what_a_tenant_used_is_added_up);
+        RUN(cpu_time_that_the_database_refuses_counts);
         RUN(a_name_is_taken_once_and_answered_once);
         RUN(a_name_that_expired_is_new);
         RUN(what_a_dead_daemon_had_taken_is_new);
