@@ -34,10 +34,48 @@ static void serve_queue(struct engine *engine)
 
 static void dispatch_now(struct timer *timer)
 {
+        contexts_serve(timer->owner);
         serve_queue(timer->owner);
 }
 
-static const struct engine_hooks hooks = { .serve_queue = serve_queue, .bind_context = context_bind };
+/* ---- CPU time of owners with a quota, while programs run ---- */
+
+#define SAMPLE_US 1000000ULL           /* between two looks at all that runs */
+#define SAMPLE_NEAR_US 200000ULL       /* the same, if the processors could use up within SAMPLE_US what is left */
+
+static uint64_t sample_after_us(const struct engine *engine, struct owner *owner, const struct run_quota *quota)
+{
+        return owner_left_us(engine, owner, quota) < engine->cores * SAMPLE_US ? SAMPLE_NEAR_US : SAMPLE_US;
+}
+
+/* The answers to these requests charge what was used, and end what is beyond its quota. */
+static void on_sample(struct timer *timer)
+{
+        struct engine *engine = timer->owner;
+        uint64_t after_us = UINT64_MAX;
+        for (struct run *run = engine->runs; run; run = run->next)
+                if (run->instance && run->payer && run->quota.cpu_ms_per_day) {
+                        after_us = min_u64(after_us, sample_after_us(engine, run->payer, &run->quota));
+                        instance_request_stats(run->instance);
+                }
+        for (struct psandbox *psandbox = engine->psandboxes; psandbox; psandbox = psandbox->next)
+                if (psandbox->instance && psandbox->payer && psandbox->quota.cpu_ms_per_day) {
+                        after_us = min_u64(after_us, sample_after_us(engine, psandbox->payer, &psandbox->quota));
+                        psandbox_request_stats(psandbox);
+                }
+        if (after_us != UINT64_MAX)
+                loop_timer(engine->loop, timer, after_us);
+}
+
+static void sample_usage(struct engine *engine)
+{
+        if (!engine->usage_sample.active)
+                loop_timer(engine->loop, &engine->usage_sample, SAMPLE_NEAR_US);
+}
+
+static const struct engine_hooks hooks = {
+        .serve_queue = serve_queue, .sample_usage = sample_usage, .bind_context = context_bind
+};
 
 /* ---- news of instances ---- */
 
@@ -131,7 +169,8 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
                 .cores = cores(),
                 .hooks = &hooks,
                 .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
-                .dispatch = { .fired = dispatch_now, .owner = engine } };
+                .dispatch = { .fired = dispatch_now, .owner = engine },
+                .usage_sample = { .fired = on_sample, .owner = engine } };
         snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",
                 (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
         if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
@@ -170,11 +209,21 @@ void engine_close(struct engine *engine)
 
 /* ---- settings of the owner ---- */
 
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *owner_key, uint64_t cpu_ms),
-        void *owner)
+void engine_set_usage_listener(struct engine *engine, const struct usage_listener *listener, void *owner)
 {
-        engine->usage_listener = used;
+        engine->usage_listener = listener;
         engine->usage_listener_owner = owner;
+}
+
+uint64_t engine_unsettled_cpu_ms(const struct engine *engine, const char *owner_key)
+{
+        return owner_unsettled_us(engine, owner_key) / 1000;
+}
+
+int engine_may_begin(const struct engine *engine, const char *owner_key, const struct run_quota *quota,
+        struct run_room *ret_room, struct csn_error *err)
+{
+        return owner_may_begin(engine, owner_key, quota, ret_room, err);
 }
 
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner)

@@ -51,12 +51,20 @@ void engine_warm(struct engine *engine, bool grades);
 /* Once. */
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
 /*
- * Report the CPU time of persistent sandboxes to a listener, with the key of the sandbox's owner (run_set_owner()).
- * The time of executions in contexts is not reported; their records have it.  A report comes soon after a program in a
- * sandbox has ended, each minute, and at the end of the sandbox.  Set the listener once.
+ * Charge the CPU time of persistent sandboxes to a listener, with the key of the sandbox's owner (run_set_owner()), and
+ * compare quotas of CPU time with the listener's sums.  The time of runs and executions is not charged; their records
+ * have it.  A charge comes soon after a program in a sandbox has ended, each minute, each second where the owner has a
+ * quota, and at the end of the sandbox.  Set the listener once, a constant.
  */
-void engine_set_usage_listener(struct engine *engine, void (*used)(void *owner, const char *owner_key, uint64_t cpu_ms),
-        void *owner);
+void engine_set_usage_listener(struct engine *engine, const struct usage_listener *listener, void *owner);
+/* CPU time in ms of an owner's running work that the listener was not told of. */
+uint64_t engine_unsettled_cpu_ms(const struct engine *engine, const char *owner_key);
+/*
+ * Whether an owner's program that cannot wait, such as one in a persistent sandbox, may begin now.  Errors: CSN_E_BUSY,
+ * with *ret_room.
+ */
+int engine_may_begin(const struct engine *engine, const char *owner_key, const struct run_quota *quota,
+        struct run_room *ret_room, struct csn_error *err);
 
 /* ---- state ---- */
 

@@ -155,7 +155,7 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
                 SET(request, run_request, files, given->files);
         }
         run_set_owner(attempt->run, grading->owner_key);
-        run_set_quota(attempt->run, grading->running_max, grading->queued_max);
+        run_set_quota(attempt->run, &grading->quota);
         if (kind->role)
                 run_set_message_handler(attempt->run, &message_handler, attempt);
         return attempt;

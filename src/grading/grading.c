@@ -18,11 +18,10 @@ struct grade_request *grading_request(struct grading *grading)
         return &grading->request;
 }
 
-void grading_set_owner(struct grading *grading, const char *key, size_t running_max, size_t queued_max)
+void grading_set_owner(struct grading *grading, const char *key, const struct run_quota *quota)
 {
         snprintf(grading->owner_key, sizeof grading->owner_key, "%s", key);
-        grading->running_max = running_max;
-        grading->queued_max = queued_max;
+        grading->quota = *quota;
 }
 
 /* ---- phases ---- */

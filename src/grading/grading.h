@@ -49,7 +49,7 @@ struct grading *grading_new(struct grader *grader);
 struct arena *grading_arena(struct grading *grading);
 struct grade_request *grading_request(struct grading *grading);
 /* Owner and queue limits of the runs: see run_set_owner() and run_set_quota(). */
-void grading_set_owner(struct grading *grading, const char *key, size_t running_max, size_t queued_max);
+void grading_set_owner(struct grading *grading, const char *key, const struct run_quota *quota);
 
 /* Start a grading.  done() is called exactly once, from a later engine_step(), also for a refused request. */
 void grading_start(struct grading *grading, bool local, const struct grading_events *events, void *owner);

@@ -33,7 +33,7 @@ struct grading {
         struct grade_request request;
         const struct language *language;
         char id[40], owner_key[80];
-        size_t running_max, queued_max;
+        struct run_quota quota;
         bool local, cancelled, waits;
         bool kept_waiting;             /* other programs used the CPU during its wall-clock time */
         bool tests_kept_waiting, tests_begun;

@@ -71,7 +71,7 @@ int verdict_status(const struct evidence *evidence)
         if ((how->pids_hits && (!well || how->reasons & (WIRE_LEFTOVERS | WIRE_WALL | WIRE_CPU))) ||
             (!well && fork_refused(evidence)))
                 return status_PROCESS_LIMIT;
-        if (how->reasons & (WIRE_WALL | WIRE_CPU) || ended_by(evidence, SIGXCPU))
+        if (how->reasons & (WIRE_WALL | WIRE_CPU) || ended_by(evidence, SIGXCPU) || evidence->quota_ms)
                 return status_TIMEOUT;
         if (evidence->syntax)
                 return status_SYNTAX_ERROR;
@@ -113,6 +113,9 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
         case status_TIMEOUT:
                 if (how->reasons & WIRE_WALL)
                         return arena_text(arena, "Execution timeout after %s", seconds(limits->wall_ms, arena));
+                if (evidence->quota_ms)
+                        return arena_text(arena, "CPU time of the key is used up: it allows %s in 24 hours",
+                                          seconds(evidence->quota_ms, arena));
                 return arena_text(arena, "CPU time limit of %s reached",
                                   seconds(limits->cpu_ms ? limits->cpu_ms : how->cpu_us / 1000, arena));
         case status_CAPACITY:
@@ -145,6 +148,11 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
         default:
                 return NULL;
         }
+}
+
+const char *verdict_time_limit(const struct evidence *evidence)
+{
+        return evidence->how->reasons & WIRE_WALL ? "wall_ms" : evidence->quota_ms ? "cpu_ms_per_day" : "cpu_ms";
 }
 
 /*
@@ -200,6 +208,11 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
                 if (how->reasons & WIRE_WALL)
                         return arena_text(arena, "%s CPU time used: %.1f s. The limit is wall_ms=%" PRIu64 ".",
                                           cause, (double)how->cpu_us / 1e6, limits->wall_ms);
+                if (evidence->quota_ms)
+                        return arena_text(arena,
+                                "It used %.1f s of CPU. The quota is cpu_ms_per_day=%" PRIu64
+                                ", for all work of the key's tenant: try again when older work no longer counts.",
+                                (double)how->cpu_us / 1e6, evidence->quota_ms);
                 return arena_text(arena,
                         "It used %.1f s of CPU, not sleep: check for infinite loops or optimize. The limit is "
                         "cpu_ms=%" PRIu64 ".",

@@ -15,6 +15,7 @@ struct evidence {
         const struct wire_boundary *boundary;
         const char *language;          /* title of the language */
         bool cancelled;                /* the caller cancelled the run */
+        uint64_t quota_ms;             /* cpu_ms_per_day of the key, if this quota ended the run; 0: it did not */
         bool output_killed;            /* the output limit was exceeded and ends the run */
         bool parsed;                   /* the runner reported the start of the program's own code */
         bool syntax;                   /* the runner reported a syntax error */
@@ -35,6 +36,8 @@ int verdict_status(const struct evidence *evidence);
  * command line adds its options (front/cli/toolkit/vocabulary.c).  NULL: nothing to say.  From the arena.
  */
 const char *verdict_message(int status, const struct evidence *evidence, struct arena *arena);
+/* The name of the limit of time that ended a run with the status timeout. */
+const char *verdict_time_limit(const struct evidence *evidence);
 const char *verdict_hint(int status, const struct evidence *evidence, struct arena *arena);
 
 /* The output of a program that failed. */

@@ -45,6 +45,34 @@ static void note_why(struct context *context, const struct csn_error *error)
         context->no_interpreter = error->code == CSN_E_LANGUAGE || (!error->field[0] && err_is_no_program(error->sys));
 }
 
+/* run NULL: none is executed any more. */
+static void set_current(struct context *context, struct run *run)
+{
+        struct psandbox *psandbox = context->psandbox;
+        if (run)
+                owner_begin_other(psandbox->payer);
+        else
+                owner_end_other(psandbox->payer);
+        context->current = run;
+        if (!run)
+                queue_changed(psandbox->engine);
+}
+
+static void count_waiting(struct context *context, bool more)
+{
+        context->waiting += more ? 1 : -1UL;
+        context->psandbox->payer->waiting += more ? 1 : -1UL;
+}
+
+/* Whether the owner of the context may have another program running; if not, contexts_serve() asks again. */
+static bool has_room(const struct context *context)
+{
+        struct engine *engine = context->psandbox->engine;
+        bool room = owner_has_room(context->psandbox->payer, context->first->quota.running_max);
+        engine->executions_wait = engine->executions_wait || !room;
+        return room;
+}
+
 static int renew(struct context *context, struct csn_error *err);
 static void died(struct context *context, const struct wire_exit *how);
 static void died_now(struct context *context, const struct wire_exit *how);
@@ -53,7 +81,7 @@ static void serve(struct context *context)
 {
         struct csn_error err;
         while (context->state == CONTEXT_IDLE && context->first && !context->stopping &&
-                context->psandbox->state == PSANDBOX_READY) {
+                context->psandbox->state == PSANDBOX_READY && has_room(context)) {
                 if (context->request.fresh && context->used) {
                         if (renew(context, &err) == 0)
                                 return;
@@ -68,8 +96,8 @@ static void serve(struct context *context)
                 if (!context->first)
                         context->last = NULL;
                 run->next_queued = NULL;
-                context->waiting--;
-                context->current = run;
+                count_waiting(context, false);
+                set_current(context, run);
                 context->state = CONTEXT_BUSY;
                 context->timed_out = 0;
                 context->done = context->after_due = context->interrupt_pending = false;
@@ -95,7 +123,7 @@ static void finish(struct context *context, struct wire_exit how)
 {
         struct run *run = context->current;
         const struct wire_stats *after = &context->psandbox->seen;
-        context->current = NULL;
+        set_current(context, NULL);
         context->done = context->after_due = false;
         context_stop_clock(context);
         context_drop_text(context);
@@ -107,7 +135,9 @@ static void finish(struct context *context, struct wire_exit how)
         how.oom_kills = after->oom_kills - min_u64(context->before.oom_kills, after->oom_kills);
         how.pids_hits = after->pids_hits - min_u64(context->before.pids_hits, after->pids_hits);
         how.reasons |= context->timed_out;
+        run_quota_note(run, how.cpu_us);
         context->psandbox->told_us += how.cpu_us;
+        psandbox_count_use(context->psandbox);
         psandbox_touch(context->psandbox);
         run_context_over(run, &how);
 }
@@ -141,6 +171,9 @@ static void begin(struct context *context, const struct wire_stats *seen)
                 finish(context, (struct wire_exit){ .reasons = WIRE_KILLED });
                 serve(context);
         } else if (run) {
+                struct csn_error err;
+                if (run_quota_begin(run, &err) < 0)
+                        run->quota_left_ms = 1;   /* the next look at its CPU time ends it */
                 context->began_us = run->begun_us = clock_us();
                 context_set_clock(context, CLOCK_WALL, run->launch.request.limits.wall_ms);
                 context_measure(context, seen);
@@ -184,7 +217,7 @@ static void refuse_all(struct context *context, const struct csn_error *error)
                 context->first = run->next_queued;
                 run->next_queued = NULL;
                 run->context = NULL;
-                context->waiting--;
+                count_waiting(context, false);
                 run_finish_refused(run, error);
         }
         context->last = NULL;
@@ -207,9 +240,9 @@ static bool hand_on(struct context *context)
         context->first = run;
         if (!context->last)
                 context->last = run;
-        context->waiting++;
+        count_waiting(context, true);
         context->executions--;
-        context->current = NULL;
+        set_current(context, NULL);
         return true;
 }
 
@@ -661,8 +694,27 @@ static bool contexts_execute(const struct psandbox *psandbox)
         return false;
 }
 
+static void contexts_quota_spent(struct psandbox *psandbox)
+{
+        for (struct context *context = psandbox->contexts; context; context = context->next)
+                if (context->current && !context->before_due && !context->current->quota_spent) {
+                        context->current->quota_spent = true;
+                        context_end_execution(context, WIRE_CPU);
+                }
+}
+
 static const struct psandbox_observer observer = { contexts_saw, contexts_frozen, contexts_ended, contexts_execute,
-        contexts_idle };
+        contexts_idle, contexts_quota_spent };
+
+void contexts_serve(struct engine *engine)
+{
+        if (!engine->executions_wait)
+                return;
+        engine->executions_wait = false;
+        for (struct psandbox *psandbox = engine->psandboxes; psandbox; psandbox = psandbox->next)
+                for (struct context *context = psandbox->contexts; context; context = context->next)
+                        serve(context);
+}
 
 /* ---- opening ---- */
 
@@ -746,7 +798,7 @@ static int submit(struct run *run, struct csn_error *err)
         else
                 context->first = run;
         context->last = run;
-        context->waiting++;
+        count_waiting(context, true);
         if (context->state == CONTEXT_DEAD)
                 start_again(context);
         else
@@ -765,7 +817,7 @@ static bool unqueue(struct context *context, struct run *run)
                                 context->last = before;
                         run->next_queued = NULL;
                         run->context = NULL;
-                        context->waiting--;
+                        count_waiting(context, false);
                         return true;
                 }
         return false;
@@ -791,7 +843,7 @@ static void forget(struct run *run)
         if (unqueue(context, run) || context->current != run)
                 return;
         /* Nobody wants its end; what it does must not become the next one's. */
-        context->current = NULL;
+        set_current(context, NULL);
         run->context = NULL;
         context_drop_text(context);
         snprintf(context->why, sizeof context->why, "an execution was given up");

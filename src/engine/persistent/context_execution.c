@@ -109,7 +109,8 @@ void context_end_execution(struct context *context, unsigned reason)
 void context_measure(struct context *context, const struct wire_stats *seen)
 {
         const struct limits *limits = &context->current->launch.request.limits;
-        uint64_t most = limits->cpu_ms * 1000, used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
+        uint64_t most = run_quota_cpu_max_ms(context->current) * 1000;
+        uint64_t used = seen->cpu_us - min_u64(context->before.cpu_us, seen->cpu_us);
         if (!most || context->meaning != CLOCK_WALL)
                 return;
         if (used >= most)

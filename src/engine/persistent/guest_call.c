@@ -18,6 +18,11 @@ static void forget(struct guest_call *call)
                 }
         loop_unwatch(call->psandbox->engine->loop, &call->watch);
         fd_close(&call->watch.fd);
+        if (call->counted) {
+                owner_end_other(call->psandbox->payer);
+                queue_changed(call->psandbox->engine);
+        }
+        call->counted = false;
         call->psandbox->call_user->used(call->psandbox);
         call->psandbox = NULL;
 }
@@ -122,7 +127,7 @@ static int open_call(struct psandbox *psandbox, struct guest_call *call, struct 
                         "make a pair of sockets");
         auto_fd ours = pair[0], theirs = pair[1];
         call->watch = (struct watch){ .fd = -1, .ready = guest_call_ready, .owner = call };
-        call->done = call->refused = false;
+        call->done = call->refused = call->spent = false;
         if (send_queue_put(&psandbox->out, request->bytes, request->len, &theirs, 1) < 0)
                 return err_set(err, CSN_E_BUSY, errno, "talk to the guest of the sandbox");
         if (loop_watch(psandbox->engine->loop, &call->watch, ours, EPOLLIN, err) < 0)
@@ -143,6 +148,21 @@ int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const
         int rc = open_call(psandbox, call, &request, guest_put_process(&request, process), err);
         buf_done(&request);
         return rc;
+}
+
+int guest_call_program(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process,
+        struct csn_error *err)
+{
+        struct run_room room;
+        if (owner_may_begin(psandbox->engine, psandbox->owner, &psandbox->quota, &room, err) < 0)
+                return -err->code;
+        if (!owner_left_us(psandbox->engine, psandbox->payer, &psandbox->quota))
+                return err_set(err, CSN_E_BUSY, 0, "the CPU time that the key allows in 24 hours is used up");
+        if (guest_call_process(psandbox, call, process, err) < 0)
+                return -err->code;
+        call->counted = true;
+        owner_begin_other(psandbox->payer);
+        return 0;
 }
 
 int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err)

@@ -35,6 +35,8 @@ struct guest_call {
         const struct guest_call_events *events;
         void *owner;
         bool done;      /* EXITED or DONE arrived: the following end is a success */
+        bool counted;   /* for the running work of the sandbox's owner, until the call is over */
+        bool spent;     /* killed, because the owner's quota of CPU time is used up */
         bool refused;   /* the guest reported why the operation failed; other errors come from the end of the sandbox */
 };
 
@@ -43,6 +45,12 @@ struct guest_call {
  * over), CSN_E_INPUT (too long), CSN_E_SYSTEM.
  */
 int guest_call_process(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process,
+        struct csn_error *err);
+/*
+ * The same for a client's program, which counts for the running work of the sandbox's owner and is ended when the CPU
+ * time of the owner is used up.  Errors: also CSN_E_BUSY (the sandbox's quotas leave no room).
+ */
+int guest_call_program(struct psandbox *psandbox, struct guest_call *call, const struct guest_process *process,
         struct csn_error *err);
 int guest_call_stdio(struct psandbox *psandbox, struct guest_call *call, struct csn_error *err);
 int guest_call_file(struct psandbox *psandbox, struct guest_call *call, const struct guest_file *file,

@@ -2,12 +2,14 @@
 #include "engine/persistent/psandbox_private.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 
 #define HELLO_MS 60000
 #define USAGE_REPORT_US 60000000ULL
 #define USAGE_REPORT_SOON_US 1000000   /* many may end at once */
+#define SPENT_MORE_US 500000ULL        /* CPU time beyond a quota, after which the whole sandbox is ended */
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
 
 /* ---- those who wait ---- */
@@ -57,6 +59,8 @@ static void psandbox_free(struct timer *timer)
                         break;
                 }
         loop_untimer(psandbox->engine->loop, &psandbox->gone);
+        owner_settle(psandbox->payer, &psandbox->counted_us);
+        owner_release(psandbox->engine, psandbox->payer);
         launch_done(&psandbox->launch);
         free(psandbox);
 }
@@ -112,14 +116,17 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
 /* While a context executes, what the whole sandbox uses goes into the record of that. */
 static void charge(struct psandbox *psandbox, uint64_t used_us)
 {
-        const struct engine *engine = psandbox->engine;
         if (psandbox->observer && psandbox->observer->is_executing(psandbox))
                 return;
         uint64_t owed_ms = (used_us - min_u64(psandbox->told_us, used_us)) / 1000;
-        if (!engine->usage_listener || !owed_ms)
-                return;
         psandbox->told_us += owed_ms * 1000;
-        engine->usage_listener(engine->usage_listener_owner, psandbox->owner, owed_ms);
+        owner_charge(psandbox->engine, psandbox->payer, owed_ms);
+}
+
+void psandbox_count_use(struct psandbox *psandbox)
+{
+        uint64_t used_us = psandbox->seen.cpu_us;
+        owner_use(psandbox->payer, &psandbox->counted_us, used_us - min_u64(psandbox->told_us, used_us));
 }
 
 static void report_usage(struct psandbox *psandbox)
@@ -151,6 +158,31 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
                 err_set(&why, CSN_E_BUSY, 0, "the sandbox has ended");
         end_now(psandbox, &why);
         charge(psandbox, how->cpu_us);
+}
+
+static void end(struct psandbox *psandbox, const struct csn_error *why);
+
+/* A process that left the group of its program goes on when the program is killed. */
+static void end_spent(struct psandbox *psandbox)
+{
+        struct csn_error why;
+        uint64_t used_us = max_u64(psandbox->seen.cpu_us, 1);
+        if (psandbox->spent_us && used_us - psandbox->spent_us >= SPENT_MORE_US) {
+                err_set(&why, CSN_E_BUSY, 0,
+                        "the sandbox was ended: the CPU time that its key allows in 24 hours is used up (" QUOTA_CPU
+                        "=%" PRIu64 ")",
+                        psandbox->quota.cpu_ms_per_day);
+                end(psandbox, &why);
+                return;
+        }
+        psandbox->spent_us = psandbox->spent_us ? psandbox->spent_us : used_us;
+        if (psandbox->observer)
+                psandbox->observer->quota_spent(psandbox);
+        for (struct guest_call *call = psandbox->calls; call; call = call->next)
+                if (call->counted) {
+                        call->spent = true;
+                        guest_call_signal(call, SIGKILL, 0);
+                }
 }
 
 static void end(struct psandbox *psandbox, const struct csn_error *why)
@@ -437,6 +469,11 @@ static void on_stats(void *owner, const struct wire_stats *seen)
         if (psandbox->observer)
                 psandbox->observer->stats(psandbox, seen);
         charge(psandbox, seen->cpu_us);
+        psandbox_count_use(psandbox);
+        if (owner_left_us(psandbox->engine, psandbox->payer, &psandbox->quota) == 0)
+                end_spent(psandbox);
+        else
+                psandbox->spent_us = 0;
         tell(psandbox, PSANDBOX_WANTS_STATS, NULL);
 }
 
@@ -583,8 +620,15 @@ static int prepare(struct psandbox *psandbox, const struct sandbox_request *requ
 
 static const struct guest_call_user call_user = { .used = psandbox_touch, .program_ended = report_usage };
 
+void psandbox_set_quota(struct psandbox *psandbox, const struct run_quota *quota)
+{
+        psandbox->quota = *quota;
+        if (quota->cpu_ms_per_day)
+                psandbox->engine->hooks->sample_usage(psandbox->engine);
+}
+
 int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner,
-        struct psandbox **ret, struct csn_error *err)
+        const struct run_quota *quota, struct psandbox **ret, struct csn_error *err)
 {
         if (request->root && !engine->settings->engine.sandbox_root)
                 return err_field(err, "/root", "root inside is switched off here (engine.sandbox_root)");
@@ -625,6 +669,8 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         psandbox->launch.program.limits.cpu_ms = 0;
         psandbox->next = engine->psandboxes;
         engine->psandboxes = psandbox;
+        psandbox->payer = owner_hold(engine, owner);
+        psandbox_set_quota(psandbox, quota ? quota : &(const struct run_quota){ 0 });
         psandbox->instance = pools_take_bare(engine->pools, &psandbox->launch);
         if (psandbox->instance) {
                 instance_set_user(psandbox->instance, &instance_user, psandbox);

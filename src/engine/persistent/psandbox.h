@@ -17,6 +17,7 @@
 
 struct egress_rules;
 struct engine;
+struct run_quota;
 struct psandbox;
 
 /* ---- sandboxes ---- */
@@ -42,12 +43,17 @@ struct psandbox_waiter {
 };
 
 /*
- * Create a sandbox for an owner, as for runs.  The request stays the caller's.  The sandbox becomes ready later; other
- * operations must wait.  *ret stays the engine's.  Errors: as a run's preparation; CSN_E_BUSY (the maximum of
- * sandboxes).
+ * Create a sandbox for an owner, as for runs.  The request stays the caller's; quota NULL: no limits.  The sandbox
+ * becomes ready later; other operations must wait.  *ret stays the engine's.  Errors: as a run's preparation;
+ * CSN_E_BUSY (the maximum of sandboxes).
  */
 int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner,
-        struct psandbox **ret, struct csn_error *err);
+        const struct run_quota *quota, struct psandbox **ret, struct csn_error *err);
+/*
+ * Replace the quotas of a sandbox.  When the CPU time of its owner is used up, executions and programs in it are ended,
+ * and the sandbox itself if it goes on to use CPU time.
+ */
+void psandbox_set_quota(struct psandbox *psandbox, const struct run_quota *quota);
 
 /* Find a sandbox of an owner by id; NULL: none, or over. */
 struct psandbox *psandbox_find(struct engine *engine, const char *id, const char *owner);

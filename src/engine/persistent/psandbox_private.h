@@ -12,6 +12,7 @@ struct psandbox_observer {
         void (*ended)(struct psandbox *psandbox, const struct csn_error *error);
         bool (*is_executing)(const struct psandbox *psandbox);
         size_t (*idle_calls)(const struct psandbox *psandbox);   /* open guest calls that carry no work */
+        void (*quota_spent)(struct psandbox *psandbox);
 };
 
 /* Told about a sandbox by its guest calls.  All members are set. */
@@ -61,7 +62,11 @@ struct psandbox {
         uint64_t number;                     /* creation number */
         uint64_t programs_n;                 /* programs so far */
         struct wire_stats seen;
-        uint64_t told_us;                    /* CPU time that a usage report or a record has */
+        uint64_t told_us;                    /* CPU time that a charge or a record has */
+        struct run_quota quota;
+        struct owner *payer;                 /* the owner, charged with counted_us */
+        uint64_t counted_us;
+        uint64_t spent_us;                   /* CPU time when the quota was found used up; 0: it is not */
 };
 
 enum context_state { CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_BUSY, CONTEXT_DEAD };
@@ -122,6 +127,13 @@ struct context {
 /* An operation begins or ends: the sandbox is not idle. */
 void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
+/* told_us or the CPU time has changed: charge the owner with the difference. */
+void psandbox_count_use(struct psandbox *psandbox);
+
+/* ---- context.c ---- */
+
+/* Begin executions that waited for room in running_max. */
+void contexts_serve(struct engine *engine);
 
 /* ---- context_execution.c ---- */
 

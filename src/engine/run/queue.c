@@ -4,7 +4,7 @@
  * is a run that would start an interpreter while as many as there are cores are being started, and a judge's run while
  * as many go on as the processors can serve (may_begin()).
  *
- * An owner is remembered for as long as it has a run that waits or goes on.
+ * Executions in contexts and programs in persistent sandboxes count for an owner's running work as runs do (owner.c).
  */
 #include "engine/run/run_private.h"
 
@@ -14,51 +14,25 @@
 /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
 #define LOOK_AHEAD 64
 
-struct owner {
-        struct owner *next;                /* in a ring: whose turn is next */
-        char key[OWNER_KEY_MAX];
-        struct run *first, *last;
-        size_t queued, running;
-        size_t running_max;                /* 0: none of its own */
-};
-
-static struct owner *owner_of(struct engine *engine, struct run *run)
+static struct owner *owner_of(struct run *run)
 {
-        struct owner *owner = engine->owners;
-        if (run->queue_owner)
-                return run->queue_owner;
-        for (; owner; owner = owner->next == engine->owners ? NULL : owner->next)
-                if (strcmp(owner->key, run->owner_key) == 0)
-                        return run->queue_owner = owner;
-        owner = mem_alloc(sizeof *owner);
-        snprintf(owner->key, sizeof owner->key, "%s", run->owner_key);
-        if (engine->owners) {
-                owner->next = engine->owners->next;
-                engine->owners->next = owner;
-        } else {
-                engine->owners = owner->next = owner;
-        }
-        return run->queue_owner = owner;
+        if (!run->queue_owner)
+                run->queue_owner = owner_hold(run->engine, run->owner_key);
+        return run->queue_owner;
 }
 
-static void forget_idle(struct engine *engine, struct owner *owner)
+static void leave_owner(struct run *run)
 {
-        struct owner *before = owner;
-        if (owner->queued || owner->running)
-                return;
-        while (before->next != owner)
-                before = before->next;
-        before->next = owner->next;
-        if (engine->owners == owner)
-                engine->owners = before == owner ? NULL : before;
-        free(owner);
+        struct owner *owner = run->queue_owner;
+        run->queue_owner = NULL;
+        owner_release(run->engine, owner);
 }
 
 void queue_add(struct run *run, bool front)
 {
         struct engine *engine = run->engine;
-        struct owner *owner = owner_of(engine, run);
-        owner->running_max = run->running_max;   /* the newest word */
+        struct owner *owner = owner_of(run);
+        owner->running_max = run->quota.running_max;   /* the newest word */
         run->next_queued = front ? owner->first : NULL;
         if (front || !owner->first)
                 owner->first = run;
@@ -111,8 +85,7 @@ static struct owner *next_owner(const struct engine *engine, struct run **ret_ru
 {
         struct owner *start = engine->owners;
         for (struct owner *owner = start ? start->next : NULL; owner; owner = owner == start ? NULL : owner->next)
-                if ((!owner->running_max || owner->running < owner->running_max) &&
-                        (*ret_run = first_of(owner, ret_before)))
+                if (owner_has_room(owner, owner->running_max) && (*ret_run = first_of(owner, ret_before)))
                         return owner;
         return NULL;
 }
@@ -151,7 +124,7 @@ struct run *queue_take(struct engine *engine)
 
 void queue_pass(struct run *run)
 {
-        owner_of(run->engine, run)->running++;
+        owner_of(run)->running++;
         run->engine->running++;
         run->engine->judged += run->launch.judged;
 }
@@ -161,9 +134,8 @@ void queue_left(struct run *run)
         struct owner *owner = run->queue_owner;
         run->engine->running--;
         run->engine->judged -= run->launch.judged;
-        run->queue_owner = NULL;
         owner->running--;
-        forget_idle(run->engine, owner);
+        leave_owner(run);
 }
 
 void queue_remove(struct run *run)
@@ -173,8 +145,7 @@ void queue_remove(struct run *run)
         for (struct run *at = owner ? owner->first : NULL; at; before = at, at = at->next_queued)
                 if (at == run) {
                         unlink_queued(owner, run, before);
-                        run->queue_owner = NULL;
-                        forget_idle(run->engine, owner);
+                        leave_owner(run);
                         return;
                 }
 }
@@ -182,9 +153,10 @@ void queue_remove(struct run *run)
 /* How many more runs of this owner may begin by its own limit; SIZE_MAX: it has none. */
 static size_t own_room(const struct owner *owner)
 {
+        size_t running = owner_running(owner);
         if (!owner->running_max)
                 return SIZE_MAX;
-        return owner->running < owner->running_max ? owner->running_max - owner->running : 0;
+        return running < owner->running_max ? owner->running_max - running : 0;
 }
 
 /*
@@ -206,8 +178,8 @@ static void queue_count(const struct engine *engine, const char *key, size_t *re
         for (const struct owner *owner = engine->owners; owner;
                 owner = owner->next == engine->owners ? NULL : owner->next)
                 if (strcmp(owner->key, key) == 0) {
-                        *ret_queued = owner->queued;
-                        *ret_running = owner->running;
+                        *ret_queued = owner->queued + owner->waiting;
+                        *ret_running = owner_running(owner);
                 }
 }
 
@@ -216,7 +188,10 @@ size_t queue_running_max(const struct engine *engine)
         return (size_t)min_u64(engine->settings->engine.running_max, engine->instances.places);
 }
 
-/* A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning. */
+/*
+ * A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning.  An
+ * execution in a context waits in the queue of the context, which has its own bound.
+ */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {
         const struct engine *engine = run->engine;
@@ -224,8 +199,9 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
         size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued,
                running;
         queue_count(engine, run->owner_key, &queued, &running);
-        bool waits = !run->skips_queue &&
-                (begin_soon >= slots || (run->running_max && queued + running >= run->running_max) ||
+        const struct run_quota *quota = &run->quota;
+        bool waits = !run->skips_queue && !HAS(&run->launch.request, run_request, context) &&
+                (begin_soon >= slots || (quota->running_max && queued + running >= quota->running_max) ||
                         (run->launch.judged && engine->judged >= judged_max(engine)));
         *ret_room =
                 (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
@@ -233,8 +209,9 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
                 return err_set(err, CSN_E_BUSY, 0,
                         "the queue is full: %zu waiting (engine.queue_max), %zu running; try again later, or raise engine.queue_max",
                         waiting, engine->running);
-        *ret_room = (struct run_room){ "queued_max", run->queued_max, queued, running };
-        if (run->queued_max && queued >= run->queued_max && run->running_max && running >= run->running_max)
+        *ret_room = (struct run_room){ "queued_max", quota->queued_max, queued, running };
+        if (quota->queued_max && queued >= quota->queued_max && quota->running_max &&
+                running >= quota->running_max)
                 return err_set(err, CSN_E_BUSY, 0,
                         "this key has no room for another run: %zu waiting, %zu running; try again when a run has ended",
                         queued, running);
@@ -245,7 +222,7 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
 
 void queue_changed(struct engine *engine)
 {
-        if (queue_is_ready(engine))
+        if (engine->executions_wait || queue_is_ready(engine))
                 loop_timer(engine->loop, &engine->dispatch, 0);
 }
 

@@ -213,6 +213,7 @@ static void decide(struct run *run)
                 .boundary = &run->boundary,
                 .language = run->launch.language->title,
                 .cancelled = run->cancelled,
+                .quota_ms = run_quota_ended(run) ? run->quota.cpu_ms_per_day : 0,
                 .output_killed = run->output_killed,
                 .parsed = run->launch.language->command || run->channel.state == CHANNEL_RUNNING ||
                           ((run->channel.state == CHANNEL_ENDED || run->channel.state == CHANNEL_GONE) && !syntax),
@@ -237,6 +238,8 @@ static void decide(struct run *run)
                 hint = feedback_for_type(run->launch.language->name, text_of(syntax, "type"));
         if (!hint && status == status_FAILED)
                 hint = advise(run, evidence.error_errno);
+        if (status == status_TIMEOUT)
+                SET(&result->error, failure, limit, arena_text(arena, "%s", verdict_time_limit(&evidence)));
         if (hint)
                 SET(&result->error, failure, hint, arena_copy(arena, hint, strlen(hint)));
         if (status != status_COMPLETED)

@@ -12,8 +12,13 @@ static void close_later(struct timer *timer)
         run_close_io(run);
 }
 
+/* The listener of CPU time learns of the run by done(), so that its time is counted at least once at any moment. */
 static void finish(struct run *run)
 {
+        struct engine *engine = run->engine;
+        struct owner *payer = run->payer;
+        uint64_t counted_us = run->counted_us;
+        run->payer = NULL;
         run->state = RUN_OVER;
         tool_session_unserve(&run->tool_session);
         run_record(run);
@@ -21,6 +26,10 @@ static void finish(struct run *run)
         launch_close_work(&run->launch);
         loop_timer(run->engine->loop, &run->closing, 0); /* after the answer: a dozen calls that no client waits for */
         run->events->done(run->owner, &run->result);
+        if (!payer)
+                return;
+        owner_settle(payer, &counted_us);
+        owner_release(engine, payer);
 }
 
 static void leave(struct run *run)
@@ -102,11 +111,19 @@ static void on_handoff_done(void *owner, int fd)
         run->handoff_fd = fd;
 }
 
+static void on_stats(void *owner, const struct wire_stats *seen)
+{
+        struct run *run = owner;
+        if (!run_quota_note(run, seen->cpu_us))
+                run_quota_end(run);
+}
+
 static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
 {
         struct run *run = owner;
         (void)instance;
         run->how = *how;
+        run_quota_note(run, how->cpu_us);
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
         leave(run);   /* its instance is gone already */
@@ -158,6 +175,7 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
 static const struct instance_user instance_user = {
         .ready = on_ready,
         .confined = on_confined,
+        .stats = on_stats,
         .handoff_done = on_handoff_done,
         .exited = on_exited,
         .refused = on_refused,
@@ -171,8 +189,9 @@ static int begin(struct run *run, struct csn_error *err)
         struct engine *engine = run->engine;
         struct instance *instance = NULL;
         uint32_t zygote = 0;
-        if (launch_open_stdin(&run->launch, err) < 0)
+        if (run_quota_begin(run, err) < 0 || launch_open_stdin(&run->launch, err) < 0)
                 return -err->code;
+        run->launch.program.limits.cpu_ms = run_quota_cpu_max_ms(run);
         if (engine->pools && !run->cold && run->launch.backend == &backend_native)
                 pools_take(engine->pools, &run->launch, &instance, &zygote);
         if (!instance &&
@@ -341,6 +360,7 @@ void run_free(struct run *run)
                 instance_kill(run->instance);
                 leave(run);
         }
+        run_quota_drop(run);
         run_close_io(run);
         egress_close(run->egress);
         tool_session_close(&run->tool_session);

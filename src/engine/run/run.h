@@ -10,6 +10,7 @@
  *   run            life: start, cancel, end; and the accessors
  *   run_io         pipes and private channel
  *   queue          waiting runs, in turn among owners
+ *   owner, quota   owners, their running work and CPU time; quotas of a run
  *   policy_check   the source policy of a run
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
@@ -41,8 +42,27 @@ void run_free(struct run *run);
 
 /* The owner as status shows it: "uid:1000".  At most 79 bytes are kept. */
 void run_set_owner(struct run *run, const char *key);
-/* Maximum of running and queued runs of the owner; 0: no limit.  The last call holds for all runs of the owner. */
-void run_set_quota(struct run *run, size_t running_max, size_t queued_max);
+/*
+ * The quotas of an owner's key; 0: no limit.  running_max and queued_max are numbers of programs: runs, executions in
+ * contexts and programs in persistent sandboxes; those of the last run hold for all runs of the owner.  cpu_ms_per_day
+ * is CPU time in ms: what is left of it is the most for a run, and what still runs when it is used up is ended.
+ */
+struct run_quota {
+        size_t running_max, queued_max;
+        uint64_t cpu_ms_per_day;
+};
+#define QUOTA_CPU "cpu_ms_per_day"     /* name of this quota in answers and records */
+
+void run_set_quota(struct run *run, const struct run_quota *quota);
+
+/* What keeps the CPU time of owners; see engine_set_usage_listener(). */
+struct usage_listener {
+        /* CPU time that no record has: of programs in persistent sandboxes, and of runs without an end. */
+        void (*charge)(void *owner, const char *owner_key, uint64_t cpu_ms);
+        /* The CPU time of the last 24 hours, of all records and charges.  False: it cannot be told. */
+        bool (*used)(void *owner, const char *owner_key, uint64_t *ret_cpu_ms);
+};
+
 /* Start at once, past the queue: another run that is running waits for this one. */
 void run_set_skips_queue(struct run *run);
 /*
@@ -62,7 +82,8 @@ int run_check_needed(struct run *run, struct csn_error *err);
 
 /* The limit of queued runs that a run would exceed. */
 struct run_room {
-        const char *name;              /* "queue_max": the engine's; "queued_max": the owner's */
+        /* "queue_max": the engine's; "queued_max", "running_max": the owner's */
+        const char *name;
         size_t limit, queued, running; /* of all runs, or of the owner's */
 };
 /*

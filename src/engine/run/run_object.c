@@ -24,10 +24,9 @@ void run_set_owner(struct run *run, const char *key)
         snprintf(run->owner_key, sizeof run->owner_key, "%s", key);
 }
 
-void run_set_quota(struct run *run, size_t running_max, size_t queued_max)
+void run_set_quota(struct run *run, const struct run_quota *quota)
 {
-        run->running_max = running_max;
-        run->queued_max = queued_max;
+        run->quota = *quota;
 }
 
 void run_set_storage(struct run *run, const struct run_storage *storage, void *owner)

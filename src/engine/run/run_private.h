@@ -47,10 +47,16 @@ struct run {
         /* Queue. */
         struct run *next_queued;
         struct owner *queue_owner;     /* while the run is queued or running (queue.c) */
-        size_t running_max, queued_max;   /* of the owner; 0: no limit */
+        struct run_quota quota;
         bool skips_queue;
         bool cold;                     /* a pooled instance was lost: do not take another */
         bool starts_cold;              /* counted in engine->cold: the interpreter is starting */
+
+        /* CPU time of the owner (owner.c, quota.c). */
+        struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
+        uint64_t counted_us;
+        uint64_t quota_left_ms;        /* what cpu_ms_per_day leaves, if less than limits.cpu_ms; 0: not less */
+        bool quota_spent;              /* ended, because work of the owner used up cpu_ms_per_day */
 
         /* Execution in a context. */
         const struct run_executor *executor;   /* NULL: queue and instance */
@@ -95,10 +101,26 @@ struct run {
         struct run_result result;
 };
 
+/* A tenant with work in the engine (owner.c). */
+struct owner {
+        struct owner *next;            /* in a ring: whose turn is next */
+        char key[OWNER_KEY_MAX];
+        unsigned holds;                /* objects that refer to the owner; owner_release() of the last one frees it */
+        struct run *first, *last;      /* queued runs */
+        size_t queued, running;        /* runs */
+        size_t others;                 /* executions in contexts and programs in sandboxes that are running */
+        size_t waiting;                /* executions that wait in contexts */
+        size_t running_max;            /* 0: no limit */
+        uint64_t stored_us, stored_at_us;   /* CPU time of 24 hours by the usage listener, and clock_us() of that sum */
+        uint64_t unsettled_us;         /* CPU time that the listener does not know of yet */
+};
+
 /* What the run layer asks of the layers above; set by engine.c. */
 struct engine_hooks {
         /* Start queued runs now. */
         void (*serve_queue)(struct engine *engine);
+        /* An owner has work that has a quota of CPU time: look at what runs from time to time. */
+        void (*sample_usage)(struct engine *engine);
         /* The request names a context: set the executor.  Errors: CSN_E_INPUT. */
         int (*bind_context)(struct run *run, struct csn_error *err);
 };
@@ -121,11 +143,13 @@ struct engine {
         struct pools *pools;                     /* NULL: nothing is kept ready */
         struct checker *checkers[2];             /* of short and of long programs; NULL: no such program came yet */
         struct psandbox *psandboxes;             /* psandbox.h */
+        bool executions_wait;                    /* in contexts, for room in their owner's running_max */
         struct counters counters;
         const struct engine_tools *tools;        /* NULL: no tools */
         void *tools_owner;
-        void (*usage_listener)(void *owner, const char *owner_key, uint64_t cpu_ms);   /* NULL: none */
+        const struct usage_listener *usage_listener;   /* NULL: no CPU time is charged */
         void *usage_listener_owner;
+        struct timer usage_sample;               /* set by engine.c */
         struct timer dispatch;                   /* serves the queue; set by engine.c */
 };
 
@@ -178,6 +202,49 @@ void queue_starts_cold(struct run *run);
 void queue_started(struct run *run);
 /* Maximum of running runs, by the settings and the descriptors of this process. */
 size_t queue_running_max(const struct engine *engine);
+
+/* ---- owner.c ---- */
+
+/* The owner with this key, made if there is none; owner_release() gives the reference back. */
+struct owner *owner_hold(struct engine *engine, const char *key);
+void owner_release(struct engine *engine, struct owner *owner);
+/* Running work of all kinds. */
+size_t owner_running(const struct owner *owner);
+/* running_max 0: no limit. */
+bool owner_has_room(const struct owner *owner, size_t running_max);
+/* An execution or a program in a sandbox begins, or is over; queue_changed() follows the end. */
+void owner_begin_other(struct owner *owner);
+void owner_end_other(struct owner *owner);
+/* Whether a program that cannot wait may begin now.  Errors: CSN_E_BUSY, with *ret_room. */
+int owner_may_begin(const struct engine *engine, const char *key, const struct run_quota *quota,
+        struct run_room *ret_room, struct csn_error *err);
+/* CPU time of running work rose from *counted_us to cpu_us; *counted_us becomes cpu_us. */
+void owner_use(struct owner *owner, uint64_t *counted_us, uint64_t cpu_us);
+/* Tell the listener of CPU time that no record has. */
+void owner_charge(const struct engine *engine, struct owner *owner, uint64_t cpu_ms);
+/* The listener has been told of *counted_us, which becomes 0. */
+void owner_settle(struct owner *owner, uint64_t *counted_us);
+uint64_t owner_unsettled_us(const struct engine *engine, const char *key);
+/* CPU time left of a quota, in microseconds; UINT64_MAX: no limit. */
+uint64_t owner_left_us(const struct engine *engine, struct owner *owner, const struct run_quota *quota);
+
+/* ---- quota.c: the CPU time of one run ---- */
+
+/*
+ * A program is about to begin: its CPU time is charged from now on, and what is left of the quota is its limit
+ * (run->quota_left_ms).  Errors: CSN_E_BUSY (nothing is left).
+ */
+int run_quota_begin(struct run *run, struct csn_error *err);
+/* Take note of the CPU time so far.  false: nothing is left of the quota. */
+bool run_quota_note(struct run *run, uint64_t cpu_us);
+/* The run is freed without an end that anybody was told of: charge the listener with the CPU time that was seen. */
+void run_quota_drop(struct run *run);
+/* Limit of CPU time in ms by request and quota; 0: none. */
+uint64_t run_quota_cpu_max_ms(const struct run *run);
+/* Whether the quota ended a run that is over, and no limit of its own. */
+bool run_quota_ended(const struct run *run);
+/* Nothing is left of the quota: end the run; the record says so. */
+void run_quota_end(struct run *run);
 
 /* ---- counters.c ---- */
 

@@ -98,11 +98,11 @@ static int decode_request(json_t *json, struct arena *arena, void *ret, struct c
 static int begin(struct http_request *request, struct api_grading *job, struct parse *parse, struct http_limit *limit,
         struct csn_error *err)
 {
-        const struct store_key *key = service_key(request);
+        const struct run_quota quota = service_quota(request);
         if (service_has_cpu_time(request, limit, err) < 0)
                 return -err->code;
         job->grading = grading_new(grader_of(job->service));
-        grading_set_owner(job->grading, request->tenant, key ? key->running_max : 0, key ? key->queued_max : 0);
+        grading_set_owner(job->grading, request->tenant, &quota);
         parse_take(parse, grading_arena(job->grading), grading_request(job->grading));
         grading_start(job->grading, false, &events, job);
         return 0;

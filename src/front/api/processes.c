@@ -113,6 +113,8 @@ static void describe_end(const struct api_process *one, json_t *json)
                 json_object_set_new(json, "signal", json_integer(WTERMSIG(one->status)));
         else
                 json_object_set_new(json, "exit_code", json_integer(WEXITSTATUS(one->status)));
+        if (one->call.spent)
+                json_object_set_new(json, "limit", json_string(QUOTA_CPU));
         json_object_set_new(json, "timed_out", json_boolean(one->killed));
         json_object_set_new(json, "wall_ms", json_real((double)(one->ended_us - one->created_us) / 1000));
 }
@@ -352,7 +354,7 @@ static int start(struct api_process *one, struct psandbox *psandbox, const struc
         for (size_t i = 0; i < process.argv_n; i++)
                 process.argv[i] = given->command ? (i < 2 ? shell[i] : given->command) : given->args[i];
         one->call = (struct guest_call){ .events = &events, .owner = one };
-        return guest_call_process(psandbox, &one->call, &process, err);
+        return guest_call_program(psandbox, &one->call, &process, err);
 }
 
 static void on_waiting_gone(struct http_request *request)
@@ -374,7 +376,8 @@ void api_post_process(struct http_request *request)
         struct csn_error err;
         if (!psandbox || !service_decode(request, &object_process_request, &request->arena, &given))
                 return;
-        if (service_has_cpu_time(request, &limit, &err) < 0) {
+        const struct run_quota quota = service_quota(request);
+        if (service_may_begin_program(service, request->tenant, &quota, psandbox, &limit, &err) < 0) {
                 service_answer_busy(request, &limit, &err);
                 return;
         }

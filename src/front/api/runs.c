@@ -122,12 +122,12 @@ static void answer_accepted(struct http_request *request, struct service_run *on
         http_answer(request, MHD_HTTP_ACCEPTED, "application/json", text, text ? strlen(text) : 0);
 }
 
-/* Whether it may start now; a context has a queue of its own.  False: the request has its answer. */
-static bool has_room(struct http_request *request, struct run *run, bool in_context)
+/* Whether it may start now.  False: the request has its answer. */
+static bool has_room(struct http_request *request, struct run *run)
 {
         struct csn_error err = { 0 };
         struct http_limit limit;
-        if (service_may_run(request, run, in_context, &limit, &err) == 0)
+        if (service_may_run(request, run, &limit, &err) == 0)
                 return true;
         service_answer_busy(request, &limit, &err);
         return false;
@@ -161,7 +161,7 @@ void api_post_run_in(struct http_request *request, const char *context)
                 service_fail_room(request, &err);
                 return;
         }
-        if (!has_room(request, run, HAS(&given, run_request, context)) || !take_name(request, run_arena(run), &name)) {
+        if (!has_room(request, run) || !take_name(request, run_arena(run), &name)) {
                 run_free(run);
                 return;
         }

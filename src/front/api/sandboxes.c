@@ -105,10 +105,11 @@ void api_post_sandbox(struct http_request *request)
         struct service *service = service_of(request);
         if (!service_decode(request, &object_sandbox_request, &request->arena, &given))
                 return;
+        const struct run_quota quota = service_quota(request);
         if (service_has_cpu_time(request, &limit, &err) < 0)
                 service_answer_busy(request, &limit, &err);
         else if (service_check_tools(request, given.profile, &given.tools, &err) < 0 || psandbox_open(service->engine,
-                &given, request->tenant, &psandbox, &err) < 0)
+                &given, request->tenant, &quota, &psandbox, &err) < 0)
                 http_fail(request, &err);
         else
                 answer_when(request, psandbox, PSANDBOX_WANTS_READY, MHD_HTTP_CREATED);

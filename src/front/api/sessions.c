@@ -170,11 +170,12 @@ void api_post_session(struct http_request *request)
                 service_answer_busy(request, &limit, &err);
                 return;
         }
+        const struct run_quota quota = service_quota(request);
         int rc = one->mode == session_mode_NONE
                 ? err_field(&err, "/mode", "without anything that lasts it is a run: POST /v1/runs")
                 : service_check_tools(request, one->given.sandbox.profile, &one->given.sandbox.tools, &err) < 0
                 ? -err.code
-                : psandbox_open(service->engine, &one->given.sandbox, one->tenant, &psandbox, &err);
+                : psandbox_open(service->engine, &one->given.sandbox, one->tenant, &quota, &psandbox, &err);
         if (rc < 0) {
                 session_free(one);
                 http_fail(request, &err);

@@ -50,7 +50,7 @@ bool compat_may_run(struct http_request *request, struct run *run)
 {
         struct http_limit limit;
         struct csn_error err = { 0 };
-        if (service_may_run(request, run, false, &limit, &err) == 0)
+        if (service_may_run(request, run, &limit, &err) == 0)
                 return true;
         run_free(run);
         service_answer_busy(request, &limit, &err);

@@ -486,7 +486,7 @@ static json_t *start_one(struct http_request *request, const json_t *asked, bool
         struct run *run = run_of(request, asked, base64, &flaws);
         if (!run)
                 return flaws;
-        if (service_may_run(request, run, false, &limit, &err) < 0) {
+        if (service_may_run(request, run, &limit, &err) < 0) {
                 run_free(run);
                 return json_pack("{s:o}", "error", json_text(err.text, strlen(err.text)));
         }

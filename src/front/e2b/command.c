@@ -82,7 +82,7 @@ int build_command_run(struct psandbox *psandbox, struct build_command *build_com
         }
         build_command->status = 0;
         build_command->call = (struct guest_call){ .events = &events, .owner = build_command };
-        int rc = guest_call_process(psandbox, &build_command->call, &process, err);
+        int rc = guest_call_program(psandbox, &build_command->call, &process, err);
         arena_done(&arena);
         return rc;
 }

@@ -81,8 +81,8 @@ struct e2b_wish {
         /* auto_pause: pause at the end of life instead of killing; keep_memory: with memory, else with files alone */
         bool auto_pause, keep_memory;
         bool auto_resume;                  /* a request to the sandbox resumes it */
-        /* from the key that created the sandbox, in ms; 0: no limit.  Later requests have a token and no key */
-        uint64_t cpu_ms_per_day;
+        /* of the key that created the sandbox; later requests have a token and no key */
+        struct run_quota quota;
 };
 
 /*
@@ -195,9 +195,9 @@ void e2b_wish_done(struct e2b_wish *wish);
  * Create a persistent sandbox with the profile, a template and its build, and with these labels; build_spec may be
  * NULL.  Errors: as psandbox_open().
  */
-int e2b_open_psandbox(struct service *service, const char *tenant, const struct e2b_template *template,
-                      const json_t *build_spec, json_t *env, const char *label,
-                  struct psandbox **ret, struct csn_error *err);
+int e2b_open_psandbox(struct service *service, const char *tenant, const struct run_quota *quota,
+        const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
+        struct psandbox **ret, struct csn_error *err);
 /* The id and name of a wish's template, or of the template it was built from. */
 const char *e2b_template_id(const struct e2b_wish *wish);
 const char *e2b_template_name(const struct e2b_wish *wish);

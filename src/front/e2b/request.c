@@ -93,8 +93,14 @@ struct e2b_sandbox *e2b_target(const struct http_request *request)
 
 int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err)
 {
-        return service_tenant_has_cpu_time(sandbox->service, sandbox->tenant, sandbox->wish.cpu_ms_per_day, ret_limit,
-                                           err);
+        return service_tenant_has_cpu_time(sandbox->service, sandbox->tenant, sandbox->wish.quota.cpu_ms_per_day,
+                                           ret_limit, err);
+}
+
+int e2b_may_begin_program(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err)
+{
+        return service_may_begin_program(sandbox->service, sandbox->tenant, &sandbox->wish.quota, sandbox->psandbox,
+                                         ret_limit, err);
 }
 
 /* ---- answers ---- */

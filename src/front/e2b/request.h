@@ -19,7 +19,9 @@
  * sandbox.
  */
 struct e2b_sandbox *e2b_target(const struct http_request *request);
-/* Whether a further program may start in the sandbox.  Errors: as service_tenant_has_cpu_time(). */
+/* Whether a program may start in the sandbox now.  Errors: as service_may_begin_program(). */
+int e2b_may_begin_program(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
+/* Whether CPU time is left for an execution in the sandbox.  Errors: as service_tenant_has_cpu_time(). */
 int e2b_has_cpu_time(const struct e2b_sandbox *sandbox, struct http_limit *ret_limit, struct csn_error *err);
 /* The port of the target; 0: the control plane. */
 unsigned e2b_port(const struct http_request *request);

@@ -58,9 +58,9 @@ static json_t *with_pip(json_t *env)
         return with;
 }
 
-int e2b_open_psandbox(struct service *service, const char *tenant, const struct e2b_template *template,
-                      const json_t *build_spec, json_t *env, const char *label,
-                  struct psandbox **ret, struct csn_error *err)
+int e2b_open_psandbox(struct service *service, const char *tenant, const struct run_quota *quota,
+        const struct e2b_template *template, const json_t *build_spec, json_t *env, const char *label,
+        struct psandbox **ret, struct csn_error *err)
 {
         const struct settings *settings = service->settings;
         struct sandbox_request given = { 0 };
@@ -72,7 +72,7 @@ int e2b_open_psandbox(struct service *service, const char *tenant, const struct 
                 limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
-        rc = rc < 0 ? rc : psandbox_open(service->engine, &given, tenant, ret, err);
+        rc = rc < 0 ? rc : psandbox_open(service->engine, &given, tenant, quota, ret, err);
         arena_done(&arena);
         return rc;
 }
@@ -96,8 +96,8 @@ static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
         const struct e2b_wish *wish = &sandbox->wish;
         json_t *env = env_of(sandbox);
         sandbox->networked = sandbox->service->settings->engine.network == network_PUBLIC;
-        int rc = e2b_open_psandbox(sandbox->service, sandbox->tenant, wish->template, wish->build_spec, env,
-                                   sandbox->id, &sandbox->psandbox, err);
+        int rc = e2b_open_psandbox(sandbox->service, sandbox->tenant, &wish->quota, wish->template, wish->build_spec,
+                                   env, sandbox->id, &sandbox->psandbox, err);
         json_decref(env);
         if (rc < 0)
                 return rc;

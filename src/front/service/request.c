@@ -6,8 +6,6 @@
 
 #include "front/service/parse.h"
 
-#define DAY_MS 86400000
-
 struct service *service_of(const struct http_request *request)
 {
         return http_owner(request);
@@ -45,6 +43,13 @@ bool service_decode(struct http_request *request, const struct object *object, s
 
 /* ---- limits of a tenant ---- */
 
+struct run_quota service_quota(const struct http_request *request)
+{
+        const struct store_key *key = request->key;
+        return key ? (struct run_quota){ (size_t)key->running_max, (size_t)key->queued_max, key->cpu_ms_per_day }
+                   : (struct run_quota){ 0 };
+}
+
 int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,
                                 struct http_limit *ret_limit, struct csn_error *err)
 {
@@ -52,14 +57,17 @@ int service_tenant_has_cpu_time(const struct service *service, const char *tenan
         int64_t now_ms = time_now_ms(), until_ms;
         if (!cpu_ms_per_day)
                 return 0;
-        if (runs_used(service->store, tenant, now_ms - DAY_MS, &cpu_ms, &bytes, err) < 0)
+        if (runs_used(service->store, tenant, now_ms - SERVICE_DAY_MS, &cpu_ms, &bytes, err) < 0)
                 return -err->code;
+        cpu_ms += engine_unsettled_cpu_ms(service->engine, tenant);
         if (cpu_ms < cpu_ms_per_day)
                 return 0;
-        if (runs_used_until(service->store, tenant, now_ms - DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
+        if (runs_used_until(service->store, tenant, now_ms - SERVICE_DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
                 return -err->code;
-        *ret_limit = (struct http_limit){ .name = "cpu_ms_per_day", .limit = cpu_ms_per_day, .current = cpu_ms,
-                                          .reset_s = (uint64_t)(until_ms + DAY_MS - now_ms + 999) / 1000 };
+        if (!until_ms)   /* programs that are still running use up the rest */
+                until_ms = now_ms;
+        *ret_limit = (struct http_limit){ .name = QUOTA_CPU, .limit = cpu_ms_per_day, .current = cpu_ms,
+                                          .reset_s = (uint64_t)(until_ms + SERVICE_DAY_MS - now_ms + 999) / 1000 };
         return err_set(err, CSN_E_BUSY, 0,
                 "what ran within the last 24 hours took %llu ms of CPU time, and the key allows %llu",
                 (unsigned long long)cpu_ms, (unsigned long long)cpu_ms_per_day);

@@ -244,28 +244,45 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
 int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
                       struct csn_error *err)
 {
-        const struct store_key *key = request->key;
+        const struct run_quota quota = service_quota(request);
         run_set_owner(run, request->tenant);
         run_storage_set(request, run);
-        if (key)
-                run_set_quota(run, key->running_max, key->queued_max);
+        if (request->key)
+                run_set_quota(run, &quota);
         return service_has_cpu_time(request, ret_limit, err);
 }
 
-int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
-                    struct csn_error *err)
+static struct http_limit limit_of(const struct run_room *room, size_t current)
+{
+        return (struct http_limit){ .name = room->name,
+                .limit = room->limit,
+                .current = current,
+                .reset_s = RETRY_S,
+                .has_runs = true,
+                .running = room->running,
+                .queued = room->queued };
+}
+
+int service_may_run(struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err)
 {
         struct run_room room;
         *ret_limit = (struct http_limit){ 0 };
         int rc = service_begin_run(request, run, ret_limit, err);
-        if (rc == 0 && !in_context && (rc = run_has_room(run, &room, err)) < 0)
-                *ret_limit = (struct http_limit){ .name = room.name,
-                        .limit = room.limit,
-                        .current = room.queued,
-                        .reset_s = RETRY_S,
-                        .has_runs = true,
-                        .running = room.running,
-                        .queued = room.queued };
+        if (rc == 0 && (rc = run_has_room(run, &room, err)) < 0)
+                *ret_limit = limit_of(&room, room.queued);
+        return rc;
+}
+
+int service_may_begin_program(const struct service *service, const char *tenant, const struct run_quota *quota,
+                              struct psandbox *psandbox, struct http_limit *ret_limit, struct csn_error *err)
+{
+        struct run_room room;
+        *ret_limit = (struct http_limit){ 0 };
+        int rc = service_tenant_has_cpu_time(service, tenant, quota->cpu_ms_per_day, ret_limit, err);
+        if (rc == 0 && (rc = engine_may_begin(service->engine, tenant, quota, &room, err)) < 0)
+                *ret_limit = limit_of(&room, room.running);
+        if (rc == 0)
+                psandbox_set_quota(psandbox, quota);
         return rc;
 }
 

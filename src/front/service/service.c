@@ -129,13 +129,24 @@ static int check_apps(const struct service *service, struct csn_error *err)
 
 static const struct http_events http_events = { on_app, parse_body, on_answered, on_over, on_ended };
 
-/* Of a sandbox's programs, which have no records. */
-static void on_used(void *owner, const char *owner_key, uint64_t cpu_ms)
+static void on_charge(void *owner, const char *owner_key, uint64_t cpu_ms)
 {
         struct csn_error err;
         if (runs_add_cpu(owner, owner_key, time_now_ms(), cpu_ms, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
 }
+
+static bool read_used(void *owner, const char *owner_key, uint64_t *ret_cpu_ms)
+{
+        struct csn_error err;
+        uint64_t bytes;
+        if (runs_used(owner, owner_key, time_now_ms() - SERVICE_DAY_MS, ret_cpu_ms, &bytes, &err) == 0)
+                return true;
+        log_text(LOG_ERROR, "%s", err.text);
+        return false;
+}
+
+static const struct usage_listener usage_listener = { on_charge, read_used };
 
 int service_open(struct engine *engine, const struct settings *settings, struct store *store,
                  const struct front *const *fronts, int listener, bool ours, void (*idle)(void *owner), void *owner,
@@ -154,7 +165,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
         service->app = (struct http_app){ .routes = service->routes, .admit = service_admit_own };
         if (store) {
                 run_storage_sweep(store);
-                engine_set_usage_listener(engine, on_used, store);
+                engine_set_usage_listener(engine, &usage_listener, store);
         }
         int rc = otlp_open(service->loop, settings, &service->otlp, err);
         http_open_internal(service->loop, &service->app, &http_events, service, &service->inner);

@@ -32,6 +32,7 @@
 #include "front/service/otlp.h"
 #include "store/store.h"
 
+#define SERVICE_DAY_MS 86400000LL               /* milliseconds for which CPU time counts in cpu_ms_per_day */
 #define SERVICE_KEEP_US (600 * 1000000ULL)      /* microseconds for which the result of a kept run can be asked for */
 
 struct service_run;
@@ -123,6 +124,8 @@ int service_check_tools(const struct http_request *request, const char *profile,
 struct service *service_of(const struct http_request *request);
 /* The key of an admitted request; NULL: none was needed. */
 const struct store_key *service_key(const struct http_request *request);
+/* The quotas of the request's key; without a key: no limits. */
+struct run_quota service_quota(const struct http_request *request);
 /* Whether the tenant has CPU time left within 24 hours.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
 int service_has_cpu_time(const struct http_request *request, struct http_limit *ret_limit, struct csn_error *err);
 /* The same for a tenant without a request; cpu_ms_per_day: milliseconds, 0: no limit. */
@@ -151,12 +154,13 @@ struct run_responder {
 /* Give a run the owner, storage and quotas of its request.  Errors: those of service_has_cpu_time(). */
 int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
         struct csn_error *err);
+/* Whether a run of this request's tenant may start now.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */
+int service_may_run(struct http_request *request, struct run *run, struct http_limit *ret_limit, struct csn_error *err);
 /*
- * Whether a run of this request's tenant may start now.  in_context: the run goes to the queue of a context, which has
- * its own bound. Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM.
+ * Whether a program of a tenant may start in a sandbox now, which then has these quotas.  Errors: as service_may_run().
  */
-int service_may_run(struct http_request *request, struct run *run, bool in_context, struct http_limit *ret_limit,
-        struct csn_error *err);
+int service_may_begin_program(const struct service *service, const char *tenant, const struct run_quota *quota,
+        struct psandbox *psandbox, struct http_limit *ret_limit, struct csn_error *err);
 /* A new run of a run_request as JSON, whose reference is taken.  NULL with err: no valid request. */
 struct run *service_new_run(struct http_request *request, json_t *json, struct csn_error *err);
 /* Answer a request whose run may not start. */

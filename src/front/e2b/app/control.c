@@ -129,14 +129,13 @@ static int wish_of(struct http_request *request, const json_t *body, bool secure
         const char *name = json_string_value(json_object_get(body, "templateID"));
         const json_t *resume = json_object_get(body, "autoResume"), *policy = json_object_get(resume, "policy");
         json_t *network = json_object_get(body, "network");
-        const struct store_key *key = service_key(request);
         *ret = (struct e2b_wish){ .hooks = &hooks,
                 .internet = !json_is_false(json_object_get(body, "allow_internet_access")),
                 .secure = secure,
                 .closed = json_is_false(json_object_get(network, "allowPublicTraffic")),
                 .auto_pause = json_is_true(json_object_get(body, "autoPause")),
                 .keep_memory = !json_is_false(json_object_get(body, "autoPauseMemory")),
-                .cpu_ms_per_day = key ? key->cpu_ms_per_day : 0,
+                .quota = service_quota(request),
                 .auto_resume = json_is_true(json_object_get(resume, "enabled")) ||
                         (json_is_string(policy) && strcmp(json_string_value(policy), "off") != 0) };
         if (!name)

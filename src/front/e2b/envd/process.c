@@ -291,7 +291,7 @@ static int start(struct envd_process *process, const json_t *message, const stru
                         psandbox_env(target->sandbox->psandbox, target->account, envs, envs_n, &arena, &program.env_n);
                 process->config = config_of(&program, envs, envs_n);
                 process->call = (struct guest_call){ .events = &events, .owner = process };
-                rc = guest_call_process(target->sandbox->psandbox, &process->call, &program, err);
+                rc = guest_call_program(target->sandbox->psandbox, &process->call, &program, err);
         }
         arena_done(&arena);
         return rc;
@@ -309,7 +309,7 @@ void envd_start(struct http_request *request)
         json_t *message = envd_target(request, true, &target) ? rpc_body(request, true, members) : NULL;
         if (!message)
                 return;
-        if (e2b_has_cpu_time(target.sandbox, &limit, &err) < 0) {
+        if (e2b_may_begin_program(target.sandbox, &limit, &err) < 0) {
                 json_decref(message);
                 rpc_fail(request, true, err.code == CSN_E_BUSY ? RPC_RESOURCE_EXHAUSTED : RPC_INTERNAL, "%s", err.text);
                 return;

@@ -361,8 +361,11 @@ void e2b_execute(struct http_request *request)
         if (!run) {
                 e2b_error(request, err.code == CSN_E_BUSY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_BAD_REQUEST, "%s",
                         err.text);
-        } else if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 || service_may_run(request, run, true,
-                                                                                              &limit, &err) < 0) {
+                return;
+        }
+        run_set_quota(run, &e2b_target(request)->wish.quota);
+        if (e2b_has_cpu_time(e2b_target(request), &limit, &err) < 0 ||
+                service_may_run(request, run, &limit, &err) < 0) {
                 run_free(run);
                 service_answer_busy(request, &limit, &err);
         } else {

@@ -427,14 +427,15 @@ static const char *why_no_base(const json_t *body)
 
 static void begin(struct build *build)
 {
+        const struct e2b_template *base = e2b_template_named(e2b_text(build->build_spec, "base"));
+        json_t *env = json_object_get(build->build_spec, "env");
         struct csn_error err;
         if (!build->needs_psandbox) {
                 go_on(build);
                 return;
         }
-        if (e2b_open_psandbox(build->service, build->tenant, e2b_template_named(e2b_text(build->build_spec, "base")),
-                              build->build_spec, json_object_get(build->build_spec, "env"),
-                          "build", &build->psandbox, &err) < 0) {
+        if (e2b_open_psandbox(build->service, build->tenant, &build->quota, base, build->build_spec, env, "build",
+                    &build->psandbox, &err) < 0) {
                 fail(build, "%s", err.text);
                 return;
         }
@@ -464,15 +465,19 @@ static int make_room(struct service *service, const char *tenant, struct csn_err
         return 0;
 }
 
-int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
-                const json_t *body, struct csn_error *err)
+int build_begin(struct http_request *request, const json_t *template, const char *id, const json_t *body,
+        struct csn_error *err)
 {
+        struct service *service = service_of(request);
+        const char *tenant = request->tenant;
+        struct http_limit limit;
         const char *key = "", *why = why_no_base(body);
         size_t commands = strlen(e2b_text(body, "startCmd")) + strlen(e2b_text(body, "readyCmd"));
         struct arena arena = { 0 };
         struct csn_error base;
         json_t *steps = json_object_get(body, "steps");
-        if (build_steps_check(steps, err) < 0 || make_room(service, tenant, err) < 0)
+        if (build_steps_check(steps, err) < 0 || make_room(service, tenant, err) < 0 ||
+                service_has_cpu_time(request, &limit, err) < 0)
                 return -err->code;
         if (commands > BUILD_SPEC_BYTES)
                 return err_field(err, "startCmd", "startCmd and readyCmd have %zu bytes, %llu are possible", commands,
@@ -480,6 +485,7 @@ int build_begin(struct service *service, const char *tenant, const json_t *templ
         struct build *build = mem_alloc(sizeof *build);
         *build = (struct build){ .next = e2b_of(service)->builds,
                 .service = service,
+                .quota = service_quota(request),
                 .steps = steps ? json_incref(steps) : json_array(),
                 .log = json_array(),
                 .fd = -1,

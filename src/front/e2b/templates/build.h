@@ -107,6 +107,7 @@ struct build {
         struct build *next;                /* list of all, newest first */
         struct service *service;
         char tenant[80], template_id[21], id[BUILD_ID_LEN + 1];
+        struct run_quota quota;            /* of the key */
         enum { BUILD_BUILDING, BUILD_READY, BUILD_ERROR } state;
         json_t *steps, *build_spec, *log;      /* steps: NULL after the end */
         size_t log_bytes;
@@ -130,10 +131,10 @@ struct build {
 /*
  * Begin a build of a stored template from the body of E2B's request: fromImage or fromTemplate, steps, startCmd,
  * readyCmd, force.  The build is then among struct e2b's builds.  Errors: CSN_E_INPUT; CSN_E_BUSY (the maximum of
- * running builds).
+ * running builds, or no CPU time is left).
  */
-int build_begin(struct service *service, const char *tenant, const json_t *template, const char *id,
-                const json_t *body, struct csn_error *err);
+int build_begin(struct http_request *request, const json_t *template, const char *id, const json_t *body,
+        struct csn_error *err);
 struct build *build_find(const struct service *service, const char *tenant, const char *id);   /* NULL: not kept */
 void build_close(struct service *service);
 

@@ -276,7 +276,7 @@ void builds_post(struct http_request *request)
         } else if (template) {
                 json_object_set_new(build, "status", json_string("building"));
                 if (save(request, template)) {
-                        if (build_begin(service_of(request), request->tenant, template, id, body, &err) == 0) {
+                        if (build_begin(request, template, id, body, &err) == 0) {
                                 http_json(request, MHD_HTTP_ACCEPTED, json_object());
                         } else {
                                 json_object_set_new(build, "status", json_string("waiting"));
