@@ -57,6 +57,7 @@ struct backend_events {
          */
         void (*sent)(void *owner, int handoff);
         void (*exited)(void *owner, const struct wire_exit *how);
+        /* CSN_E_LOST: the backend itself ended, and the program may have begun if sent() came. */
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or has ended (error says why). */
         void (*zygote)(void *engine, uint32_t id, const char *info, const struct csn_error *error);

@@ -251,8 +251,11 @@ static void feed(struct native_job *job)
                         give_up(job, &err);
                         return;
                 }
+                /* The process that would be the program failed, and the supervisor will say why. */
+                loop_unwatch(link->loop, &job->handoff);
+                fd_close(&job->handoff.fd);
+                return;
         }
-        /* All is sent; or the process that would be the program failed, and the supervisor will say why. */
         loop_unwatch(link->loop, &job->handoff);
         link->events->sent(job->owner, take_fd(&job->handoff.fd));
 }
@@ -399,7 +402,7 @@ static bool take_message(struct backend_link *link)
         if (len < 0 && errno == EAGAIN)
                 return false;
         if (len <= 0) {
-                err_set(&err, CSN_E_SYSTEM, len < 0 ? errno : 0, "the supervisor ended unexpectedly");
+                err_set(&err, CSN_E_LOST, len < 0 ? errno : 0, "the supervisor ended unexpectedly");
                 link_lost(link, &err);
                 return false;
         }

@@ -136,7 +136,7 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
         const char *text;
         if (!slot || attempt->missing || grading->cancelled)
                 return;
-        if (status_is_ours(result->status) && grading_again(grading))
+        if (status_is_ours(result->status) && grading_again(grading, result))
                 return;
         if (!attempt->ready || status_is_final(result->status) || status_is_ours(result->status)) {
                 attempt_trouble(attempt, result);

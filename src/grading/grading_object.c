@@ -129,9 +129,15 @@ void grading_fail_text(struct grading *grading, int status, const char *code, co
         grading_fail(grading, status, &error);
 }
 
-bool grading_again(struct grading *grading)
+/* A submission that may have begun is not run again because the engine lost it. */
+static bool is_lost(const struct run_result *result)
 {
-        if (grading->tries == BUSY_TRIES || grading->cancelled)
+        return HAS(&result->error, failure, code) && strcmp(result->error.code, csn_code_name(CSN_E_LOST)) == 0;
+}
+
+bool grading_again(struct grading *grading, const struct run_result *result)
+{
+        if (is_lost(result) || grading->tries == BUSY_TRIES || grading->cancelled)
                 return false;
         loop_timer(engine_loop(grading->grader->engine), &grading->later, (BUSY_MS << grading->tries++) * 1000ULL);
         return true;

@@ -75,7 +75,7 @@ struct grader {
 void grading_fail(struct grading *grading, int status, const struct failure *error);
 void grading_fail_text(struct grading *grading, int status, const char *code, const char *field, const char *text);
 /* Retry the phase later after a failure of the engine.  false: BUSY_TRIES are used up, or the grading was cancelled. */
-bool grading_again(struct grading *grading);
+bool grading_again(struct grading *grading, const struct run_result *result);
 /* Add a sign of tampering; name is the case or test, or NULL. */
 void grading_sign(struct grading *grading, const char *sign, const char *detail, const char *name);
 /* Add the signs in an array from a runner or the judge; name as above. */

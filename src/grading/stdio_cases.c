@@ -25,7 +25,7 @@ static void settle_checked(struct slot *slot, struct grading *grading, const str
 static void on_checked(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;
-        if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading)))
+        if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading, result)))
                 return;
         if (status_is_ours(result->status))
                 attempt_trouble(attempt, result);
@@ -132,7 +132,7 @@ static void take_result(struct grading *grading, size_t i, const struct attempt 
 static void on_done(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;
-        if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading)))
+        if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading, result)))
                 return;
         if (status_is_final(result->status) || status_is_ours(result->status)) {
                 attempt_trouble(attempt, result);

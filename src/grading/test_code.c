@@ -107,9 +107,9 @@ static void take_test(struct attempt *attempt, json_t *message)
 
 static void leave(struct attempt *subject);
 
-static bool again(struct grading *grading)
+static bool again(struct grading *grading, const struct run_result *result)
 {
-        if (!grading_again(grading))
+        if (!grading_again(grading, result))
                 return false;
         grading->phase = PHASE_STREAMS;   /* this one comes next */
         grading->tests_begun = false;
@@ -140,7 +140,7 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 leave(subject);
         if (attempt->ended || grading->cancelled || grading->has_error)
                 return;
-        if (status_is_ours(result->status) && again(grading))
+        if (status_is_ours(result->status) && again(grading, result))
                 return;
         if (HAS(result, run_result, error) &&
                 (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) ||
@@ -218,7 +218,7 @@ static void subject_done(struct attempt *attempt, const struct run_result *resul
         attempt_keep_streams(attempt, result);
         if (attempt->ended || grading->cancelled)
                 return;
-        if (status_is_ours(result->status) && !grading->tests_n && again(grading)) {
+        if (status_is_ours(result->status) && !grading->tests_n && again(grading, result)) {
                 if (tests) {
                         tests->ended = true;
                         run_cancel(tests->run);

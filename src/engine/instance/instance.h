@@ -26,7 +26,10 @@ struct instance_user {
         void (*handoff_done)(void *owner, int fd);
         /* The last news, one of these two.  The instance is on no list any more and is freed after the call. */
         void (*exited)(void *owner, struct instance *instance, const struct wire_exit *how);
-        /* No program ran.  `again`: the instance had waited in a pool, so a new one may succeed. */
+        /*
+         * No program ran; with CSN_E_LOST, one may have begun after handoff_done().  `again`: the instance had waited
+         * in a pool, so a new one may succeed.
+         */
         void (*refused)(void *owner, struct instance *instance, const struct csn_error *error, bool again);
 };
 

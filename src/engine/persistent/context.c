@@ -209,16 +209,18 @@ static void kill_interpreter(struct context *context)
                 context_set_clock(context, CLOCK_LEFT, KILLED_MS);
 }
 
-/* It is not there any more; what was executed has its end, and what waits gets a new one. */
+/* Executions that wait, and have not begun. */
 static void refuse_all(struct context *context, const struct csn_error *error)
 {
+        struct csn_error why = *error;
+        why.code = why.code == CSN_E_LOST ? CSN_E_BUSY : why.code;
         while (context->first) {
                 struct run *run = context->first;
                 context->first = run->next_queued;
                 run->next_queued = NULL;
                 run->context = NULL;
                 count_waiting(context, false);
-                run_finish_refused(run, error);
+                run_finish_refused(run, &why);
         }
         context->last = NULL;
 }
@@ -230,7 +232,8 @@ static void refuse_all(struct context *context, const struct csn_error *error)
 static bool hand_on(struct context *context)
 {
         struct run *run = context->current;
-        if (run->handed_on || run->cancelled || run->channel.state != CHANNEL_READY || context->timed_out ||
+        if (run->handed_on || run->cancelled || context->psandbox->why.code == CSN_E_LOST ||
+                run->channel.state != CHANNEL_READY || context->timed_out ||
                 context->request.fresh)
                 return false;
         run->handed_on = true;
@@ -268,6 +271,8 @@ static void died(struct context *context, const struct wire_exit *how)
                 bool oom = context->psandbox->seen.oom_kills > context->before.oom_kills;
                 if (end.has_status && WIFSIGNALED((int)end.status) && oom)
                         end.reasons |= WIRE_MEMORY;
+                if (context->psandbox->why.code == CSN_E_LOST)
+                        run->refusal = context->psandbox->why;
                 finish(context, end);
         }
         if (!was_starting)
@@ -578,6 +583,8 @@ static void stop(struct context *context, const struct csn_error *error)
         let_go(context);
         if (run && error->code == CSN_E_CANCELLED)
                 run->cancelled = true;
+        if (run && error->code == CSN_E_LOST)
+                run->refusal = *error;
         if (run)
                 finish(context, (struct wire_exit){ .reasons = WIRE_KILLED });
         refuse_all(context, error);

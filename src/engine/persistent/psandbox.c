@@ -89,6 +89,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
                 over = *error;
         if (!over.code)
                 err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
+        psandbox->why = over;
         psandbox->instance = NULL;
         /* Calls may be asked for their sandbox' state while they end. */
         end_calls(psandbox, &over);

@@ -396,29 +396,37 @@ static void record_feedback(struct run *run)
 
 static void record_refusal(struct run *run)
 {
-        static const struct { int code, status; } rows[] = {
-                { CSN_E_INPUT, status_BAD_REQUEST },
-                { CSN_E_LANGUAGE, status_UNSUPPORTED_LANGUAGE },
-                { CSN_E_UNSUPPORTED, status_ISOLATION_UNAVAILABLE },
-                { CSN_E_BUSY, status_CAPACITY },
-                { CSN_E_CANCELLED, status_CANCELLED },
+        static const struct { int code, status; bool retryable; } rows[] = {
+                { CSN_E_INPUT, status_BAD_REQUEST, false },
+                { CSN_E_LANGUAGE, status_UNSUPPORTED_LANGUAGE, false },
+                { CSN_E_UNSUPPORTED, status_ISOLATION_UNAVAILABLE, false },
+                { CSN_E_BUSY, status_CAPACITY, true },
+                { CSN_E_CANCELLED, status_CANCELLED, false },
+                { CSN_E_LOST, status_ENGINE_ERROR, false },
+                { CSN_E_SYSTEM, status_ENGINE_ERROR, true },
         };
         struct run_result *result = &run->result;
         struct failure *error = &result->error;
         int status = status_ENGINE_ERROR;
+        bool retryable = false;
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                if (rows[i].code == run->refusal.code)
+                if (rows[i].code == run->refusal.code) {
                         status = rows[i].status;
+                        retryable = rows[i].retryable;
+                }
         if (run->refusal.code == CSN_E_SYSTEM && strcmp(run->refusal.field, "/packages") == 0)
                 status = status_DEPENDENCY_FAILED;
         SET(result, run_result, status, run->cancelled ? status_CANCELLED : status);
         SET(error, failure, code, arena_text(&run->launch.arena, "%s", csn_code_name(run->refusal.code)));
+        SET(error, failure, retryable, retryable && !run->cancelled);
         if (run->refusal.field[0])
                 SET(error, failure, field, arena_text(&run->launch.arena, "%s", run->refusal.field));
         SET(error, failure, message, arena_text(&run->launch.arena, "%s", run->refusal.text));
         MARK(result, run_result, error);
-        if (run->has_boundary)
-                record_output(run);   /* it did run; nothing that it printed is lost */
+        if (run->has_boundary) {   /* it did run; nothing that it printed is lost */
+                record_output(run);
+                record_boundary(run);
+        }
         say(run, error->message);
 }
 

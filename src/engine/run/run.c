@@ -109,6 +109,7 @@ static void on_handoff_done(void *owner, int fd)
 {
         struct run *run = owner;
         run->handoff_fd = fd;
+        run->handed_over = true;
 }
 
 static void on_stats(void *owner, const struct wire_stats *seen)
@@ -148,25 +149,55 @@ static bool was_heard(const struct run *run)
                 tool_socket_was_asked(run->tool_session.tool_socket);
 }
 
-/* What was ready for it is of no use after all, and nothing of it ran: then it gets one that is made for it. */
+/* The program begins once more, from nothing. */
+static void begin_anew(struct run *run, bool begun)
+{
+        if (begun) {
+                run_warn(run, "retried",
+                        "the supervisor ended while the program ran; the program was begun again (retry=safe)");
+                for (int i = 0; i < 2; i++) {
+                        capture_done(&run->streams[i].capture);
+                        capture_init(&run->streams[i].capture, (size_t)run->launch.request.limits.output_bytes);
+                }
+                channel_done(&run->channel);
+                channel_init(&run->channel, (size_t)run->launch.request.limits.value_bytes);
+                run->channel.has_messages = run->launch.has_messages;
+        }
+        run->cold = true;
+        run->has_boundary = run->handed_over = false;
+        enqueue(run, true);
+}
+
+/*
+ * A program that may have begun is not begun again, unless its request allows it: what it did outside, by tools or
+ * connections, would be done twice.  Nobody but the supervisor knows whether a program began whose sandbox had it.
+ */
 static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
 {
         struct run *run = owner;
         (void)instance;
         struct engine *engine = run->engine;
-        bool heard = was_heard(run);
+        bool lost = error->code == CSN_E_LOST, begun = was_heard(run) || (lost && run->handed_over);
+        bool may_begin = begun ? lost && run->launch.request.retry == retry_SAFE : lost || again;
+        may_begin = may_begin && !(lost ? run->lost || run->skips_queue : run->cold) && !run->cancelled;
+        run->lost = run->lost || lost;
         leave(run);
         egress_close(run->egress);
         run->egress = NULL;
         tool_session_unserve(&run->tool_session);
         run_close_io(run);
         fd_close(&run->home_fd);
-        if (again && !run->cold && !run->cancelled && !heard) {
-                run->cold = true;
-                run->has_boundary = false;
-                enqueue(run, true);
+        if (may_begin) {
+                begin_anew(run, begun);
         } else {
                 run->refusal = *error;
+                if (lost && begun)
+                        err_set(&run->refusal, CSN_E_LOST, 0,
+                                "the supervisor ended while the program ran; the program may have run in part, and was not begun again (retry=%s)",
+                                run->launch.request.retry == retry_SAFE ? "safe" : "never");
+                else if (lost)
+                        run->refusal.code = CSN_E_SYSTEM;
+                run->has_boundary = run->has_boundary && begun;
                 finish(run);
         }
         look_around(engine);

@@ -74,6 +74,8 @@ struct run {
         struct channel channel;
         struct send_queue said;        /* messages that the runner has not read yet */
         int home_fd;
+        bool handed_over;              /* the sandbox has the whole program, which may have begun */
+        bool lost;                     /* the run was begun again after its sandbox was lost */
         int handoff_fd;                /* on which the first input comes back, or -1 */
         struct egress *egress;         /* the proxy, or NULL */
         bool no_proxy;                 /* the proxy of the sandbox could not be opened */
@@ -103,7 +105,7 @@ struct run {
 
 /* A tenant with work in the engine (owner.c). */
 struct owner {
-        struct owner *next;            /* in a ring: whose turn is next */
+        struct owner *next;            /* a ring, in turn */
         char key[OWNER_KEY_MAX];
         unsigned holds;                /* objects that refer to the owner; owner_release() of the last one frees it */
         struct run *first, *last;      /* queued runs */
@@ -237,7 +239,7 @@ uint64_t owner_left_us(const struct engine *engine, struct owner *owner, const s
 int run_quota_begin(struct run *run, struct csn_error *err);
 /* Take note of the CPU time so far.  false: nothing is left of the quota. */
 bool run_quota_note(struct run *run, uint64_t cpu_us);
-/* The run is freed without an end that anybody was told of: charge the listener with the CPU time that was seen. */
+/* The run is freed, and done() was not called: charge the listener with the CPU time that was seen. */
 void run_quota_drop(struct run *run);
 /* Limit of CPU time in ms by request and quota; 0: none. */
 uint64_t run_quota_cpu_max_ms(const struct run *run);

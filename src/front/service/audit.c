@@ -97,13 +97,14 @@ void audit_run(struct store *store, const struct log_context *about, const char 
 static bool record_of(const struct run_left *left, struct arena *arena, struct buf *buf)
 {
         const struct store_run *run = &left->run;
-        static char schema[] = MODEL_SCHEMA_VERSION, died[] = DIED, code[] = "system";
+        static char schema[] = MODEL_SCHEMA_VERSION, died[] = DIED;
         struct run_result result = { 0 };
         char text[40];
         SET(&result, run_result, schema, schema);
         SET(&result, run_result, id, run->id);
         SET(&result, run_result, status, run->status);
-        SET(&result.error, failure, code, code);
+        SET(&result.error, failure, code, arena_text(arena, "%s", csn_code_name(CSN_E_LOST)));
+        SET(&result.error, failure, retryable, false);
         SET(&result.error, failure, message, died);
         MARK(&result, run_result, error);
         model_defaults(&object_limits, &result.limits);

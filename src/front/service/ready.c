@@ -44,7 +44,9 @@ static bool is_only_full(const struct service *service, const struct run_result 
 void service_note_run(struct service *service, const struct run_result *result)
 {
         struct service_ability *ability = &service->ability;
-        if (HAS(result, run_result, boundary))
+        if (HAS(result, run_result, boundary) && result->status == status_ENGINE_ERROR)
+                ability->known = false;   /* the run began, and its supervisor is gone */
+        else if (HAS(result, run_result, boundary))
                 *ability = (struct service_ability){
                         .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us()
                 };

@@ -409,7 +409,7 @@ def test_the_page_needs_nothing_from_elsewhere(web):
 
 def test_the_type_of_a_problem_leads_to_its_explanation(web):
     errors = dict(re.findall(r'^ERROR\(\w+, +\d+, "(\w+)", +\d+, +\d+, "(.*)"\)$', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M))
-    assert len(errors) == 9
+    assert len(errors) == 10
     for method, path, body in (('GET', '/v1/runs/run_x', None), ('POST', '/v1/runs', b'{'), ('PUT', '/v1/runs', b'')):
         _, _, problem = web.ask(method, path, body)
         page, mark = problem['type'].split('#')

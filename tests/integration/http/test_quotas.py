@@ -126,7 +126,7 @@ def test_sessions_and_grading_share_the_quota(place):
     record = place.web.ask('POST', f'/v1/sessions/{session}/runs', {'code': BUSY['python'], 'limits': {'wall_ms': 60000}}, **key)[2]
     assert record['error']['limit'] == 'cpu_ms_per_day', record
     for path, body in ((f'/v1/sessions/{session}/runs', {'code': '1'}), ('/v1/sessions', {}),
-                       ('/v1/grade', {'language': 'python', 'code': 'print(1)', 'stdio': [{'stdout': '1\n'}]}),
+                       ('/v1/grade', {'language': 'python', 'code': 'print(1)', 'cases': [{'expected_stdout': '1\n'}]}),
                        ('/api/v2/execute', {'language': 'bash', 'version': '*', 'files': [{'content': 'true'}]})):
         status, _, problem = place.web.ask('POST', path, body, Content_Type='application/json', **key)
         assert (status, problem.get('quota')) == (429, 'cpu_ms_per_day'), (path, problem)
