@@ -31,7 +31,8 @@
 #define END(name_)                                                                                           \
         };                                                                                                   \
         const struct object object_##name_ = { #name_, "", "", sizeof(struct name_), fields_##name_,         \
-                                               ARRAY_LEN(fields_##name_) };
+                                               ARRAY_LEN(fields_##name_) };                          \
+        _Static_assert(ARRAY_LEN(fields_##name_) <= 64, "one bit of `present` for each field");
 #include "model/settings.def"
 #include "model/undef.h"
 /* NOLINTEND(bugprone-macro-parentheses) */
