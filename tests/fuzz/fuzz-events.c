@@ -74,6 +74,23 @@ size_t http_queued(const struct http_request *request)
         return client_of(request)->queued * SCALE;
 }
 
+bool http_has_room(struct http_request *request)
+{
+        return client_of(request)->queued < QUEUE_MAX / 2;
+}
+
+int http_charge(struct http_request *request, enum share share, uint64_t amount, struct csn_error *err)
+{
+        (void)request, (void)share, (void)amount, (void)err;
+        return 0;
+}
+
+void http_answer_excess(struct http_request *request, const struct csn_error *err)
+{
+        (void)request, (void)err;
+        require(false);
+}
+
 static void client_close(struct client *client)
 {
         client->open = false;

@@ -201,7 +201,7 @@ static void add_data(struct transfer *one, const uint8_t *bytes, size_t len)
         }
         if (!http_add(one->request, bytes, len))
                 err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
-        if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
+        if (!http_has_room(one->request))
                 guest_call_hold(&one->call, true);
 }
 
@@ -255,7 +255,7 @@ static void on_event(struct transfer *one, const uint8_t *bytes, size_t len)
                                 model_utf8(&arena, event.path, strlen(event.path), &text_len), "folder",
                                 (int)event.is_folder));
         arena_done(&arena);
-        if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
+        if (!http_has_room(one->request))
                 guest_call_hold(&one->call, true);
 }
 

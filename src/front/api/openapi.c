@@ -222,13 +222,6 @@ static bool has_body(const struct http_route *route)
         return http_body_of(route) != BODY_NONE;
 }
 
-/* A daemon that ends begins nothing new, and one without a store has no files. */
-static bool needs_daemon(const struct http_route *route)
-{
-        return (strcmp(route->method, "GET") != 0 && strcmp(route->method, "DELETE") != 0) ||
-                route->scope == SCOPE_FILES;
-}
-
 static const struct {
         unsigned status;
         bool (*may)(const struct http_route *route);   /* every route of this kind may answer with it */
@@ -248,12 +241,13 @@ static const struct {
                 "The body has a `Content-Encoding`, or a media type that is not read here." },
         { 416, NULL, "Accept-Ranges Content-Range Last-Modified", "The file has none of the bytes of `Range`." },
         { 422, always, NULL, "The body, the query or a header is wrong; `field` names what." },
-        { 429, NULL, "Retry-After RateLimit-Limit RateLimit-Remaining RateLimit-Reset",
+        { 429, always, "Retry-After RateLimit-Limit RateLimit-Remaining RateLimit-Reset",
                 "A limit is met; `quota` names it." },
         { 499, NULL, NULL, "What was asked for was taken back before it was there: its sandbox ended." },
         { 500, always, NULL, "The engine failed." },
         { 501, always, NULL, "The request has a `Transfer-Encoding` that is not `chunked`." },
-        { 503, needs_daemon, "Retry-After", "Nothing can be begun now, or this host cannot enforce what was asked." },
+        { 503, always, "Retry-After",
+                "Nothing can be begun now, this host cannot enforce what was asked, or other tenants have all of a resource." },
         { 507, NULL, NULL, "There is no room for what would be kept." },
 };
 

@@ -53,6 +53,31 @@ static void api_health(struct http_request *request)
         http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "status", "ok", "version", VERSION));
 }
 
+/* Of all holders together: a row for each tenant would have no ceiling. */
+static void add_shares(const struct service *service, struct buf *buf)
+{
+        static const char *const reasons[HTTP_CLOSED_N] = { [HTTP_CLOSED_HEAD] = "head",
+                [HTTP_CLOSED_IDLE] = "idle",
+                [HTTP_CLOSED_RATE] = "rate",
+                [HTTP_CLOSED_FULL] = "full" };
+        buf_printf(buf, "# HELP caisson_share_used What clients hold of a bounded resource, all together.\n"
+                        "# TYPE caisson_share_used gauge\n");
+        for (size_t i = 0; i < SHARES_N; i++)
+                buf_printf(buf, "caisson_share_used{resource=\"%s\"} %llu\n", share_name((enum share)i),
+                        (unsigned long long)shares_used(service->shares, (enum share)i));
+        buf_printf(buf, "# HELP caisson_share_total The most of it.\n# TYPE caisson_share_total gauge\n");
+        for (size_t i = 0; i < SHARES_N; i++)
+                buf_printf(buf, "caisson_share_total{resource=\"%s\"} %llu\n", share_name((enum share)i),
+                        (unsigned long long)shares_total(service->shares, (enum share)i));
+        buf_printf(buf,
+                "# HELP caisson_http_closed_total Connections that were closed: a slow head, a slow body, an idle one, or for "
+                "another client.\n# TYPE caisson_http_closed_total counter\n");
+        for (size_t i = 0; i < HTTP_CLOSED_N; i++)
+                buf_printf(buf, "caisson_http_closed_total{reason=\"%s\"} %llu\n", reasons[i],
+                        (unsigned long long)((service->http ? http_closed(service->http, (enum http_closed)i) : 0) +
+                                (service->local ? http_closed(service->local, (enum http_closed)i) : 0)));
+}
+
 static void api_metrics(struct http_request *request)
 {
         const struct service *service = service_of(request);
@@ -70,6 +95,7 @@ static void api_metrics(struct http_request *request)
                 "caisson_http_connections %zu\n",
                 (service->http ? http_connections(service->http) : 0) +
                         (service->local ? http_connections(service->local) : 0));
+        add_shares(service, &buf);
         trace_metrics(service, &buf);
         buf_printf(&buf, "# HELP caisson_build_info The version of this program.\n# TYPE caisson_build_info gauge\n"
                          "caisson_build_info{version=\"%s\"} 1\n", VERSION);

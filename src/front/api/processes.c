@@ -386,6 +386,8 @@ void api_post_process(struct http_request *request)
                 http_fail(request, &err);
                 return;
         }
+        if ((stream || ndjson) && !events_admit(request))
+                return;
         struct api_state *state = api_state(service);
         struct api_process *one = mem_alloc(sizeof *one);
         *one = (struct api_process){ .next = state->processes,
@@ -450,7 +452,7 @@ void api_process_events(struct http_request *request)
 {
         struct api_process *one = find(request);
         uint64_t after;
-        if (one && api_after(request, &after))
+        if (one && api_after(request, &after) && events_admit(request))
                 events_send(&one->events, request, after, http_accepts(request, "application/x-ndjson"));
 }
 

@@ -138,6 +138,8 @@ void api_post_run_in(struct http_request *request, const char *context)
         bool stream = http_accepts(request, "text/event-stream"),
              ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");
+        if ((stream || ndjson) && !events_admit(request))
+                return;
         struct run *run = run_new(service_of(request)->engine);
         struct run_request given = { 0 };
         struct idempotency *name = NULL;
@@ -304,7 +306,7 @@ void api_get_events(struct http_request *request)
         uint64_t after;
         if (!one)
                 not_found(request);
-        else if (api_after(request, &after))
+        else if (api_after(request, &after) && events_admit(request))
                 events_send(&one->events, request, after, http_accepts(request, "application/x-ndjson"));
 }
 

@@ -133,7 +133,7 @@ static void request_free(struct request *request)
                 }
         if (request->connection)
                 request->connection->requests_n--;
-        daemon->held -= request->held;
+        share_charge_done(&request->body);
         run_free(request->run);
         source_check_done(&request->source_check);
         parse_free(request->parse);
@@ -197,10 +197,10 @@ static struct request *job_new(struct connection *connection)
                 .daemon = daemon,
                 .connection = connection,
                 .id = connection->reader.frame.id,
-                .held = connection->held };
+                .body = connection->body };
         daemon->requests = request;
         connection->requests_n++;
-        connection->held = 0;   /* the job's now */
+        connection->body = (struct share_charge){ 0 };   /* the job's now */
         snprintf(request->owner, sizeof request->owner, "uid:%u", connection->uid);
         return request;
 }
@@ -312,9 +312,20 @@ static int refuse_request(const struct connection *connection, struct csn_error 
         if (connection->requests_n >= CONNECTION_REQUESTS_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "this connection has %d live requests, and may not have more",
                         CONNECTION_REQUESTS_MAX);
-        if (daemon->held + connection->reader.frame.len > DAEMON_HELD_MAX)
-                return err_set(err, CSN_E_BUSY, 0, "the live requests of all clients are together longer than %llu MiB",
-                               DAEMON_HELD_MAX / MIB);
+        return 0;
+}
+
+/* The same holder as that of requests over HTTP on the socket beside this one. */
+static int charge(struct connection *connection, uint64_t bytes, struct csn_error *err)
+{
+        char name[40];
+        snprintf(name, sizeof name, "tenant uid:%u", connection->uid);
+        struct holder *holder = holder_get(connection->daemon->service->shares, name);
+        if (share_take(holder, SHARE_BODIES, bytes, err) < 0) {
+                holder_put(holder);
+                return -err->code;
+        }
+        connection->body = (struct share_charge){ holder, SHARE_BODIES, bytes };
         return 0;
 }
 
@@ -325,13 +336,12 @@ static int begin_request(struct connection *connection, struct csn_error *err)
         uint32_t id = connection->reader.frame.id;
         if (find_request(connection, id))
                 return err_set(err, CSN_E_PROTOCOL, 0, "the id %u belongs to a live request", id);
-        if (refuse_request(connection, &refusal) < 0) {
+        if (refuse_request(connection, &refusal) < 0 ||
+                charge(connection, connection->reader.frame.len, &refusal) < 0) {
                 connection->reader.skip = true;
                 queue_error(connection, id, &refusal);
                 return 0;
         }
-        connection->held = connection->reader.frame.len;
-        connection->daemon->held += connection->held;
         return 0;
 }
 
@@ -344,8 +354,7 @@ static void take_request(struct connection *connection)
                 start_parse(connection);
                 return;
         }
-        connection->daemon->held -= connection->held;
-        connection->held = 0;
+        share_charge_done(&connection->body);
         refuse_request(connection, &err);
         queue_error(connection, connection->reader.frame.id, &err);
 }
@@ -465,6 +474,48 @@ static size_t peers_max(void)
         return min_u64(service_connections_max(true), PEERS_MAX);
 }
 
+static size_t count_of(const struct daemon *daemon, uid_t uid)
+{
+        size_t n = 0;
+        for (const struct connection *one = daemon->connections; one; one = one->next)
+                n += one->uid == uid && !one->closing;
+        return n;
+}
+
+/* A connection without a request and without unread frames; a frame that is not complete is no request. */
+static bool is_idle(const struct connection *connection)
+{
+        return !connection->requests_n && !connection->queue && !connection->closing;
+}
+
+/* End the oldest idle connection of the user that has most, so that idle and half-open connections lock out nobody. */
+static void make_room(const struct daemon *daemon, const struct connection *newest)
+{
+        struct connection *victim = NULL;
+        size_t most = 0;
+        for (struct connection *one = daemon->connections; one; one = one->next) {
+                if (one == newest || !is_idle(one))
+                        continue;
+                size_t n = victim && victim->uid == one->uid ? most : count_of(daemon, one->uid);
+                if (n >= most) {
+                        victim = one;
+                        most = n;
+                }
+        }
+        if (victim)
+                connection_end(victim);
+}
+
+/* Whether there are too many connections, or too many of one user for the last places. */
+static bool is_full(const struct connection *connection)
+{
+        const struct daemon *daemon = connection->daemon;
+        size_t most = peers_max(), reserve = most / PEERS_RESERVE, n = 0;
+        for (const struct connection *one = daemon->connections; one; one = one->next)
+                n += !one->closing;
+        return n > most || (n > most - reserve && count_of(daemon, connection->uid) > reserve);
+}
+
 static void greet(struct connection *connection)
 {
         struct csn_error err;
@@ -478,9 +529,12 @@ static void greet(struct connection *connection)
                 rc = err_set(&err, CSN_E_DENIED, 0, "user %u is not in engine.socket_uids", who.uid);
         else if (rc == 0 && connection->daemon->state != SERVING)
                 rc = err_set(&err, CSN_E_BUSY, 0, "%s", ending);
-        else if (rc == 0 && connection->daemon->connections_n > peers_max())
+        if (rc == 0 && is_full(connection))
+                make_room(connection->daemon, connection);
+        if (rc == 0 && is_full(connection))
                 rc = err_set(&err, CSN_E_BUSY, 0,
-                        "connections of the daemon: %zu, and it may not have more; try again later", peers_max());
+                        "connections of the daemon: %zu; user %u has %zu of them, and may not have more; try again later",
+                        peers_max(), who.uid, count_of(connection->daemon, who.uid) - 1);
         if (rc < 0)
                 fail(connection, &err);
 }
@@ -523,7 +577,7 @@ void connection_close(struct connection *connection)
                 }
         daemon->connections_n--;
         abandon_jobs(connection);
-        daemon->held -= connection->held;
+        share_charge_done(&connection->body);
         loop_unwatch(daemon->loop, &connection->watch);
         fd_close(&connection->watch.fd);
         while (connection->queue)

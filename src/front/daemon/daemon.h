@@ -14,13 +14,13 @@
 
 /* Ceilings of memory for clients. */
 #define PEERS_MAX 256                      /* connections in all */
+#define PEERS_RESERVE 8                    /* one in so many is for users that have no more than this part */
 #define CONNECTION_REQUESTS_MAX 4096                 /* live requests of one connection */
 #define CONNECTION_INPUT 16384                   /* bytes read at once */
 #define CONNECTION_PAUSE (MIB)                   /* who has more than this to read is not read from */
 #define CONNECTION_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
 #define CONNECTION_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
 #define DAEMON_OUTPUT_MAX (256 * MIB)      /* OUTPUT of all connections */
-#define DAEMON_HELD_MAX (1 * GIB)          /* unanswered requests of all connections */
 
 enum daemon_state {
         SERVING,
@@ -55,7 +55,6 @@ struct daemon {
         struct connection *connections;
         size_t connections_n;
         struct request *requests;
-        size_t held;
         size_t queued;
         uint64_t started_us;
         struct arena arena;
@@ -73,7 +72,7 @@ struct request {
         struct parse *parse;       /* of the frame, or NULL */
         char owner[32];
         uint32_t id;
-        size_t held;               /* bytes of its frame */
+        struct share_charge body;  /* bytes of its frame */
         bool aliases, is_check;
         bool cancelled;            /* while its frame was being parsed */
 };
@@ -96,7 +95,7 @@ struct connection {
         struct frame_reader reader;
         uint8_t input[CONNECTION_INPUT];
         size_t input_at, input_n;
-        size_t held;               /* bytes announced for the frame that is being read */
+        struct share_charge body;  /* bytes announced for the frame that is being read */
         size_t requests_n;
         struct outgoing *queue, **queue_end;
         size_t queued;

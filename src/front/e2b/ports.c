@@ -370,7 +370,7 @@ static void add_bytes(struct relay *relay, const char *bytes, size_t len)
 {
         if (!http_add(relay->request, bytes, len))
                 fail(relay, "its answer did not fit");   /* cannot be: it is held before */
-        else if (http_queued(relay->request) >= HTTP_STREAM_MAX / 2)
+        else if (!http_has_room(relay->request))
                 guest_call_hold(&relay->call, true);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The socket of a request: suspend and resume its connection, and notice that its client closes it.
  *
- * This file calls no other file of the folder.  http->timer, which http_reschedule() arms, runs libmicrohttpd from
+ * Of the folder this file calls clients.c alone.  http->timer, which http_reschedule() arms, runs libmicrohttpd from
  * server.c.
  */
 #include "front/http/http_private.h"
@@ -27,6 +27,8 @@ void http_resume(struct http_request *request)
         loop_unwatch(request->http->loop, &request->watch);
         MHD_resume_connection(request->connection);
         http_reschedule(request->http);
+        if (request->client && request->client->state == CLIENT_SENDING)
+                http_client_enter(request->client, CLIENT_SENDING);
         if (request->state == HTTP_OWNED && request->whole)
                 http_watch_end(request);
 }
@@ -80,9 +82,4 @@ void http_watch_end(struct http_request *request)
         request->watch = (struct watch){ .fd = -1, .ready = on_socket, .owner = request };
         if (info && loop_watch(request->http->loop, &request->watch, info->connect_fd, EPOLLRDHUP, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-}
-
-size_t http_queued(const struct http_request *request)
-{
-        return request->out.len - request->out_at;
 }

@@ -12,23 +12,31 @@
 
 #include <microhttpd.h>
 
+#include "front/http/shares.h"
 #include "net/traceparent.h"
 #include "model/model.h"
 
 /* maximum of connections of a listener for this host's users, and of connections with frames */
 #define HTTP_LOCAL_MAX 1024
-#define HTTP_CONNECTIONS_MAX 12000
-#define HTTP_IDLE_S 75 /* limit in seconds for a connection without traffic and without a pending answer */
 #define HTTP_HEAD_MAX (32 * KIB)           /* bytes of the request line and headers */
 #define HTTP_BODY_MAX (64 * MIB)           /* bytes of a body, for routes that take programs and files */
 #define HTTP_BODY_USUAL_MAX (256 * KIB)    /* bytes of a body, for a route without a ceiling of its own */
-#define HTTP_HELD_MAX (1 * GIB)            /* bytes of the bodies of all requests together */
+#define HTTP_CONNECTIONS_MAX 12000
+#define HTTP_IDLE_S 75 /* limit in seconds for a connection without traffic and without a pending answer */
+#define HTTP_BODIES_MAX (256 * MIB)        /* bytes of the bodies of all requests; a tenant gets at most half */
+#define HTTP_QUEUES_MAX (24 * MIB)         /* unread bytes of all streams; a tenant gets at most half */
+#define HTTP_READERS_MAX 4096              /* streams that follow events; a tenant gets at most half */
+#define HTTP_RATE_MIN 1024                 /* bytes of a body per second, averaged over HTTP_WINDOW_US or head_us */
+#define HTTP_WINDOW_US (10 * 1000000ULL)   /* microseconds of a body for which the average rate counts */
 #define HTTP_STREAM_MAX (8 * MIB)          /* bytes of an answer that the client has not read */
+#define HTTP_STREAM_LOW (256 * KIB)        /* from these bytes on http_has_room() is false */
+#define HTTP_STREAM_MIN (16 * KIB)         /* below these bytes http_has_room() is true in any case */
 #define HTTP_PARTS_MAX 4                   /* {names} in a path */
 #define HTTP_FILE_MAX (16 * MIB)           /* bytes of a file as the answer to an internal request */
 
 struct http;
 struct http_request;
+struct http_client;
 struct http_upgrade;
 struct http_answers;
 struct header;
@@ -94,6 +102,31 @@ struct http_events {
         void (*ended)(void *owner);
 };
 
+/* A limit that a request exceeds at present. */
+struct http_limit {
+        const char *name;
+        uint64_t limit, current;
+        uint64_t reset_s;                  /* seconds until a retry can succeed */
+        bool has_runs;                     /* the two members below are set */
+        uint64_t running, queued;
+};
+
+/* What a listener permits; times in microseconds. */
+struct http_options {
+        struct shares *shares;             /* the ledger; must outlive the listener */
+        enum share requests;               /* the resource that a request in progress takes */
+        unsigned connections_max;          /* see service_connections_max() */
+        uint64_t head_us;                  /* for a head, from the begin of its connection */
+};
+
+struct http_queue {
+        struct http_block *first, *last;
+        size_t len;                        /* bytes in all blocks */
+};
+
+/* Why a listener closed a connection. */
+enum http_closed { HTTP_CLOSED_HEAD, HTTP_CLOSED_IDLE, HTTP_CLOSED_RATE, HTTP_CLOSED_FULL, HTTP_CLOSED_N };
+
 /* A request.  Handlers may use the members up to http.c's own and the functions below. */
 struct http_request {
         struct http *http;
@@ -121,7 +154,7 @@ struct http_request {
         void *owner;
         /* the client has disconnected; the request must not be used any more */
         void (*gone)(struct http_request *request);
-        void (*room)(struct http_request *request);    /* of a stream: half of the queue has been read */
+        void (*room)(struct http_request *request);    /* of a stream: http_has_room() is true again */
         /*
          * For BODY_STREAM: consumes bytes and returns their number; after fewer than `len`, no call follows until
          * http_more().  whole() is called at the end of the body.
@@ -133,16 +166,21 @@ struct http_request {
         /* Private to this folder. */
         enum { HTTP_BEGINNING, HTTP_READING, HTTP_OWNED, HTTP_ANSWERED, HTTP_STREAMING, HTTP_GONE } state;
         bool suspended, ended, cut;
+        bool waits;                            /* of a stream: room() is awaited */
+        struct http_client *client;            /* NULL: an internal request */
+        struct holder *holder;                 /* the tenant; the client's address or user before admission */
+        uint64_t charged[SHARES_N];            /* what the request has taken for its holder; given back at its end */
+        struct http_limit excess;              /* set by a failed http_charge() */
+        uint64_t received;                     /* bytes of the body so far */
         struct http_upgrade *raw;              /* the connection was upgraded (upgrade.c) */
         struct header *headers;
         unsigned status;
         struct MHD_Response *response;
         struct watch watch; /* on the socket, while the connection is not read or its end could be missed */
         struct timer reschedule;
-        struct buf out;                    /* queue of a stream; unread from out_at on */
-        size_t out_at;
+        struct http_queue queue;           /* of a stream: what the client has not read */
         size_t refused;                    /* bytes of a body that arrived after the refusal */
-        struct http_request *next;
+        struct http_request *next, **link;     /* link: the pointer to this request */
 
         /* Of an internal request, see http_internal_request(). */
         const struct http_internal *inner;    /* NULL: the request has a connection */
@@ -150,6 +188,7 @@ struct http_request {
         void *inner_owner;
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
         const char *type;                  /* of an answer not yet reported */
+        struct buf whole_answer;           /* one that is no stream */
         size_t body_at;
         bool dropped;                      /* the end is not reported */
 };
@@ -166,11 +205,11 @@ int http_bind(const char *address, int *ret_fd, struct csn_error *err);
 bool http_note_address(int listener, char *ret, size_t size);
 /*
  * Serve a bound socket, or with `ours` false a socket that listens already.  listener becomes the callee's even on
- * failure; most: maximum of connections, see service_connections_max(); events must outlive *ret, which is the caller's
- * until http_close().  Errors: CSN_E_SYSTEM.
+ * failure; the options are copied; events must outlive *ret, which is the caller's until http_close().  Errors:
+ * CSN_E_SYSTEM.
  */
-int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner,
-        struct http **ret, struct csn_error *err);
+int http_open(struct loop *loop, int listener, bool ours, const struct http_options *options,
+        const struct http_events *events, void *owner, struct http **ret, struct csn_error *err);
 const char *http_address(const struct http *http);   /* with the port chosen for :0 */
 bool http_is_local(const struct http *http);         /* loopback, or a Unix socket */
 /* Answer only GET and DELETE from now on; other methods get 503. */
@@ -179,6 +218,7 @@ void http_drain(struct http *http);
 int http_draining(const struct http *http, struct csn_error *err);
 size_t http_busy(const struct http *http);           /* requests that are complete and not answered */
 size_t http_connections(const struct http *http);
+uint64_t http_closed(const struct http *http, enum http_closed why);   /* connections that were closed so far */
 void http_close(struct http *http);                  /* unanswered requests are cut */
 
 void *http_owner(const struct http_request *request);   /* the owner passed to http_open() */
@@ -247,16 +287,17 @@ void http_fail(struct http_request *request, const struct csn_error *error);
 /* Cut the connection without an answer. */
 void http_drop(struct http_request *request);
 
-/* A limit that the request exceeds at present. */
-struct http_limit {
-        const char *name;
-        uint64_t limit, current;
-        uint64_t reset_s;                  /* seconds until a retry can succeed */
-        bool has_runs;                     /* the two members below are set */
-        uint64_t running, queued;
-};
 /* Answer 429 with the limit in the problem, Retry-After, and RateLimit-Limit, -Remaining and -Reset. */
 void http_too_many(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
+
+/*
+ * Charge the holder of the request until the request ends.  Errors: CSN_E_BUSY; http_answer_excess() answers 429 for
+ * the holder's own excess, and 503 where other holders have taken all.
+ */
+int http_charge(struct http_request *request, enum share share, uint64_t amount, struct csn_error *err);
+void http_answer_excess(struct http_request *request, const struct csn_error *err);
+/* Free the body.  The charge for its bytes moves to *ret, for the object that was made of the body. */
+void http_move_body(struct http_request *request, struct share_charge *ret);
 
 /*
  * Begin an answer in parts.  The request stays its owner's until the end; gone() is called if the client disconnects.
@@ -270,8 +311,16 @@ void http_stream_sized(struct http_request *request, unsigned status, const char
  * for a body, and http_add() sends, until one side ends the connection.
  */
 void http_upgrade(struct http_request *request);
-/* Queue bytes.  false: the client does not read, and the bytes were not queued. */
+/*
+ * Queue bytes.  false: the client does not read, and the bytes were not queued.  A producer that calls http_has_room()
+ * before each call and adds at most HTTP_STREAM_LOW - HTTP_STREAM_MIN bytes never gets false.
+ */
 bool http_add(struct http_request *request, const void *bytes, size_t len);
+/*
+ * Whether the producer of a stream may queue more: HTTP_STREAM_LOW bytes, or less where the holder's share is used up.
+ * false: the producer has to wait for room().
+ */
+bool http_has_room(struct http_request *request);
 /* Bytes in the queue. */
 size_t http_queued(const struct http_request *request);
 /* End an answer. */
@@ -304,8 +353,8 @@ struct http_internal {
 };
 
 /* Serve an application for internal requests alone.  *ret is the caller's until http_close(). */
-void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner,
-        struct http **ret);
+void http_open_internal(struct loop *loop, struct shares *shares, const struct http_app *app,
+        const struct http_events *events, void *owner, struct http **ret);
 /* Start an internal request.  All but the key is copied. */
 struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked,
         const struct http_internal *inner, void *owner);

@@ -1,6 +1,9 @@
 /*
  * Shared by the files of src/front/http: the state of a listener and the inside of requests.  Lower files first:
  *
+ *   shares            what clients hold of bounded resources
+ *   stream_queue      bytes of a stream that its client has not read
+ *   clients           age and state of connections, and the deadlines of slow senders
  *   connection        suspends and resumes the connection of a request, and watches its socket
  *   upgrade           connections that speak another protocol after 101
  *   request           life of a request, and what came with its head
@@ -14,6 +17,33 @@
 #define FRONT_HTTP_HTTP_PRIVATE_H
 
 #include "front/http/http.h"
+
+/*
+ * A connection of a listener.  The states up to CLIENT_SENDING have a list each, by the time of entry, and a deadline
+ * that is the same for all members.
+ */
+struct http_client {
+        struct http_client *prev, *next;
+        struct http *http;
+        struct MHD_Connection *connection;
+        int fd;
+        struct holder *peer;               /* its address or user */
+        struct http_request *request;      /* NULL: no request line since the last answer */
+        enum {
+                CLIENT_NEW,                /* its first head has not arrived */
+                CLIENT_IDLE,               /* its last answer has gone out */
+                CLIENT_SENDING,            /* a body is read */
+                CLIENT_BUSY,               /* an answer is awaited or read */
+                CLIENT_CUT,                /* shut down; libmicrohttpd has not closed it yet */
+        } state;
+        uint64_t since_us;                 /* time of entry into the state, or begin of the window of the rate */
+        uint64_t mark;                     /* bytes of the body at that time */
+};
+
+struct http_clients {
+        struct http_client *first, *last;
+        size_t n;
+};
 
 /* A listener, or the routes for internal requests. */
 struct http {
@@ -30,12 +60,26 @@ struct http {
         bool ours;                         /* a Unix socket, removed at the end */
         bool local, draining, closing;
         struct http_request *requests;
-        size_t held;
+        struct http_options options;
+        struct http_clients clients[CLIENT_SENDING + 1];
+        size_t clients_n, cut_n;           /* open connections, and those that are CLIENT_CUT */
+        struct timer deadline;             /* of the first member of each list of clients */
+        uint64_t closed[HTTP_CLOSED_N];
         uint64_t looked_us;                /* time of http_cut_stuck()'s last check, in us */
         unsigned rounds;                   /* rounds since the last event or callback */
-        unsigned most;                     /* maximum of connections */
         bool full;                         /* the maximum was reached at the end of the last round */
 };
+
+/* ---- clients (clients.c) ---- */
+
+/*
+ * A connection was accepted: may close another one, so that the next client finds room.  The client is the listener's
+ * until http_client_free().
+ */
+struct http_client *http_client_new(struct http *http, struct MHD_Connection *connection);
+void http_client_free(struct http_client *client);
+/* Change the state; a second entry into CLIENT_SENDING begins a new window.  NULL is allowed. */
+void http_client_enter(struct http_client *client, unsigned state);
 
 /* ---- connections (connection.c) ---- */
 
@@ -55,9 +99,16 @@ void http_on_reschedule(struct timer *timer);
 
 /* ---- requests (request.c) ---- */
 
-/* Allocate a request before its head is known; a member of http->requests until http_request_free(). */
+/*
+ * Allocate a request.  A request without a connection is a member of http->requests from here on, other requests from
+ * http_request_begin() on: a flood of half-sent heads makes no list long.
+ */
 struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri);
 void http_request_free(struct http_request *request);
+/* The request was admitted: its tenant is the holder from now on.  Nothing may be charged yet. */
+void http_set_holder(struct http_request *request);
+/* Free the body and give back its share. */
+void http_drop_body(struct http_request *request);
 /* The head has arrived: copy method and path, and set the request's id and trace context. */
 void http_request_begin(struct http_request *request, const char *method, const char *path);
 
@@ -100,6 +151,21 @@ struct http_answers {
         void (*answer_file)(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
                             uint64_t size);
 };
+
+/* ---- queues of streams (stream_queue.c) ---- */
+
+void stream_add(struct http_queue *queue, const char *bytes, size_t len);
+/* The first part of the queue; NULL with 0: the queue is empty. */
+const char *stream_front(const struct http_queue *queue, size_t *ret_len);
+/* Drop bytes of the first part. */
+void stream_drop(struct http_queue *queue, size_t len);
+/* Take up to `size` bytes; their number. */
+size_t stream_read(struct http_queue *queue, char *bytes, size_t size);
+void stream_free(struct http_queue *queue);
+/* Charge the holder of the request for the present length of its queue. */
+void http_charge_queue(struct http_request *request);
+/* Call room() if the producer waits and may go on. */
+void http_tell_room(struct http_request *request);
 
 /* ---- other protocols (upgrade.c) ---- */
 

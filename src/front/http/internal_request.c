@@ -22,8 +22,7 @@ static void inner_answer(struct http_request *request, unsigned status, const ch
         request->state = HTTP_ANSWERED;
         request->ended = true;
         inner_head(request, status, type);
-        buf_done(&request->out);
-        request->out = (struct buf){ .bytes = text, .len = len, .size = len, .max = len };
+        request->whole_answer = (struct buf){ .bytes = text, .len = len, .size = len, .max = len };
         http_resume(request);
 }
 
@@ -59,18 +58,24 @@ static void inner_free(struct http_request *request)
 
 static void inner_deliver(struct http_request *request)
 {
-        size_t n = request->out.len - request->out_at;
+        const struct http_internal *inner = request->inner;
+        size_t len;
         if (request->type) {
                 request->http->events->answered(request->http->owner, request, request->status);
-                request->inner->begun(request->inner_owner, request->status, request->type);
+                inner->begun(request->inner_owner, request->status, request->type);
                 request->type = NULL;
         }
-        if (n)
-                request->inner->bytes(request->inner_owner, request->out.bytes + request->out_at, n);
-        request->out.len = request->out_at = 0;
+        if (request->whole_answer.len)
+                inner->bytes(request->inner_owner, request->whole_answer.bytes, request->whole_answer.len);
+        request->whole_answer.len = 0;
+        for (const char *front; request->state != HTTP_GONE && (front = stream_front(&request->queue, &len));) {
+                inner->bytes(request->inner_owner, front, len);
+                stream_drop(&request->queue, len);
+        }
+        http_charge_queue(request);
         /* Whoever took them may have let go of the request. */
-        if (n >= HTTP_STREAM_MAX / 2 && request->room && !request->ended && request->state != HTTP_GONE)
-                request->room(request);
+        if (request->state != HTTP_GONE)
+                http_tell_room(request);
 }
 
 /* Something of it is to be read, or may be taken. */
@@ -146,7 +151,10 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         snprintf(request->tenant, sizeof request->tenant, "%s", asked->tenant);
         request->key = asked->key;
         trace_below(asked->trace, &request->trace);
-        if (!buf_add(&request->body, asked->body ? asked->body : "", asked->body_len)) {
+        http_set_holder(request);
+        if (http_charge(request, SHARE_BODIES, asked->body_len, &err) < 0) {
+                http_answer_excess(request, &err);
+        } else if (!buf_add(&request->body, asked->body ? asked->body : "", asked->body_len)) {
                 err_field(&err, "/", "the body is longer than %llu MiB", HTTP_BODY_MAX / MIB);
                 http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
         } else if (http_find_route(request, asked->method, &status, &err) < 0) {
@@ -154,17 +162,17 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         } else if (request->app->admit(request, &err) < 0) {
                 request->status ? http_problem(request, request->status, &err) : http_fail(request, &err);
         }
-        http->held += request->body.len;
         http_resume(request);
         return request;
 }
 
-void http_open_internal(struct loop *loop, const struct http_app *app, const struct http_events *events, void *owner,
-        struct http **ret)
+void http_open_internal(struct loop *loop, struct shares *shares, const struct http_app *app,
+        const struct http_events *events, void *owner, struct http **ret)
 {
         struct http *http = mem_alloc(sizeof *http);
         *http = (struct http){
-                .loop = loop, .inner = app, .events = events, .owner = owner, .listener = -1, .local = true
+                .loop = loop, .options.shares = shares, .inner = app, .events = events, .owner = owner, .listener = -1,
+                .local = true
         };
         http->watch = (struct watch){ .fd = -1 };
         *ret = http;

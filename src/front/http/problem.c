@@ -17,6 +17,8 @@ const struct http_code http_codes[] = {
         { MHD_HTTP_NOT_FOUND, "not_found", "what the path names is not there, or belongs to another tenant" },
         { MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
                 "the path has no such method; the header Allow has those that it has" },
+        { MHD_HTTP_REQUEST_TIMEOUT, "request_timeout",
+                "the head or the body came more slowly than engine.http_head_ms allows" },
         { MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "the body, or a file in it, is longer than it may be at any time" },
         { 0, NULL, NULL },
 };
@@ -94,6 +96,14 @@ void http_too_many(struct http_request *request, const struct http_limit *limit,
                 return;
         }
         send_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, json);
+}
+
+void http_answer_excess(struct http_request *request, const struct csn_error *err)
+{
+        if (request->excess.name)
+                http_too_many(request, &request->excess, err);
+        else
+                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, err);
 }
 
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error)

@@ -8,20 +8,41 @@
 
 /* ---- life ---- */
 
+static struct http_client *client_of(struct MHD_Connection *connection)
+{
+        const union MHD_ConnectionInfo *info =
+                connection ? MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT) : NULL;
+        return info ? info->socket_context : NULL;
+}
+
+static void join_list(struct http_request *request)
+{
+        struct http *http = request->http;
+        request->next = http->requests;
+        request->link = &http->requests;
+        if (http->requests)
+                http->requests->link = &request->next;
+        http->requests = request;
+}
+
 struct http_request *http_request_new(struct http *http, struct MHD_Connection *connection, const char *uri)
 {
         struct http_request *request = mem_alloc(sizeof *request);
         *request = (struct http_request){ .http = http,
                 .connection = connection,
-                .next = http->requests,
+                .client = client_of(connection),
                 .began_us = clock_us(),
                 .watch = { .fd = -1 },
                 .reschedule = { .fired = http_on_reschedule, .owner = request } };
-        http->requests = request;
+        if (!connection)
+                join_list(request);
+        if (request->client) {
+                request->client->request = request;
+                request->holder = holder_ref(request->client->peer);
+        }
         request->uri = arena_text(&request->arena, "%s", uri);
         request->method = request->path = "";
         buf_init(&request->body, HTTP_BODY_MAX + 1);
-        buf_init(&request->out, HTTP_STREAM_MAX);
         return request;
 }
 
@@ -67,6 +88,7 @@ static void begin_trace(struct http_request *request)
 /* And all of its head. */
 void http_request_begin(struct http_request *request, const char *method, const char *path)
 {
+        join_list(request);
         request->state = HTTP_READING;
         request->method = arena_text(&request->arena, "%s", method);
         request->path = arena_text(&request->arena, "%s", path);
@@ -77,22 +99,67 @@ void http_request_begin(struct http_request *request, const char *method, const 
 void http_request_free(struct http_request *request)
 {
         struct http *http = request->http;
-        for (struct http_request **at = &http->requests; *at; at = &(*at)->next)
-                if (*at == request) {
-                        *at = request->next;
-                        break;
-                }
+        if (request->link)
+                *request->link = request->next;
+        if (request->next)
+                request->next->link = request->link;
         if (request->response)
                 MHD_destroy_response(request->response);
-        http->held -= request->body.len;
         if (request->parsed)
                 request->parsed_free(request);
+        if (request->client)
+                request->client->request = NULL;
+        for (size_t i = 0; i < SHARES_N; i++)
+                if (request->charged[i])
+                        share_give(request->holder, (enum share)i, request->charged[i]);
+        holder_put(request->holder);
         loop_unwatch(http->loop, &request->watch);
         loop_untimer(http->loop, &request->reschedule);
         buf_done(&request->body);
-        buf_done(&request->out);
+        buf_done(&request->whole_answer);
+        stream_free(&request->queue);
         arena_done(&request->arena);
         free(request);
+}
+
+/* ---- shares ---- */
+
+void http_set_holder(struct http_request *request)
+{
+        char name[sizeof "tenant " + sizeof request->tenant];
+        if (!request->tenant[0] && request->holder)
+                return;
+        snprintf(name, sizeof name, "tenant %s", request->tenant);
+        holder_put(request->holder);
+        request->holder = holder_get(request->http->options.shares, name);
+}
+
+int http_charge(struct http_request *request, enum share share, uint64_t amount, struct csn_error *err)
+{
+        if (share_take(request->holder, share, amount, err) < 0) {
+                bool own = !share_is_exhausted(request->holder, share, amount);
+                request->excess = (struct http_limit){ .name = own ? share_name(share) : NULL,
+                        .limit = share_limit(request->holder, share),
+                        .current = share_held(request->holder, share),
+                        .reset_s = 1 };
+                return -err->code;
+        }
+        request->charged[share] += amount;
+        return 0;
+}
+
+void http_move_body(struct http_request *request, struct share_charge *ret)
+{
+        *ret = (struct share_charge){ holder_ref(request->holder), SHARE_BODIES, request->charged[SHARE_BODIES] };
+        request->charged[SHARE_BODIES] = 0;
+        buf_done(&request->body);
+}
+
+void http_drop_body(struct http_request *request)
+{
+        struct share_charge charge;
+        http_move_body(request, &charge);
+        share_charge_done(&charge);
 }
 
 void *http_owner(const struct http_request *request)

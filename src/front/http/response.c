@@ -97,7 +97,7 @@ void http_drop(struct http_request *request)
 static ssize_t read_stream(void *owner, uint64_t at, char *bytes, size_t size)
 {
         struct http_request *request = owner;
-        size_t left = request->out.len - request->out_at, n = left < size ? left : size;
+        size_t left = http_queued(request);
         (void)at;
         if (request->state == HTTP_GONE || (request->cut && !left))
                 return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -107,12 +107,9 @@ static ssize_t read_stream(void *owner, uint64_t at, char *bytes, size_t size)
                 http_suspend(request);
                 return 0;
         }
-        memcpy(bytes, request->out.bytes + request->out_at, n);
-        request->out_at += n;
-        if (request->out_at == request->out.len)
-                request->out_at = request->out.len = 0;
-        if (request->room && !request->ended && left - n < HTTP_STREAM_MAX / 2 && left >= HTTP_STREAM_MAX / 2)
-                request->room(request);
+        size_t n = stream_read(&request->queue, bytes, size);
+        http_charge_queue(request);
+        http_tell_room(request);
         return (ssize_t)n;
 }
 
@@ -145,12 +142,13 @@ void http_upgrade(struct http_request *request)
 
 bool http_add(struct http_request *request, const void *bytes, size_t len)
 {
-        if (request->out_at && request->out.len + len > request->out.max) {
-                memmove(request->out.bytes, request->out.bytes + request->out_at, request->out.len - request->out_at);
-                request->out.len -= request->out_at;
-                request->out_at = 0;
-        }
-        bool fits = buf_add(&request->out, bytes, len);
+        size_t all = http_queued(request) + len;
+        bool fits = all <= HTTP_STREAM_LOW ||
+                (all <= HTTP_STREAM_MAX && share_fits(request->holder, SHARE_STREAMS, len));
+        if (fits)
+                stream_add(&request->queue, bytes, len);
+        request->waits = request->waits || !fits;
+        http_charge_queue(request);
         http_resume(request);
         upgrade_flush(request);
         return fits;

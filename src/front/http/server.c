@@ -5,12 +5,15 @@
  */
 #include "front/http/http_private.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 /* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
 #define ROUNDS_MAX 100
+#define SOCKET_UNSENT_MAX (128 * 1024)      /* bytes of one connection that the kernel has and has not sent */
 #define ROUND_US 10000      /* between those that follow; an event of a connection ends the wait */
 
 /* ---- libmicrohttpd in our loop ---- */
@@ -34,7 +37,7 @@ static void look_full(struct http *http)
 {
         const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
         bool was = http->full;
-        http->full = info && info->num_connections >= http->most;
+        http->full = info && info->num_connections >= http->options.connections_max;
         http->kicked = http->kicked || (was && !http->full);
 }
 
@@ -88,6 +91,25 @@ static int refuse_length(const struct http_request *request, struct csn_error *e
                 request->method, request->route->path);
 }
 
+/*
+ * One tenant gets at most half of the total, at any time.  The announced bytes are charged as they arrive, so that an
+ * announcement alone takes no share.
+ */
+static int check_length(struct http_request *request, uint64_t announced, unsigned *ret_status, struct csn_error *err)
+{
+        size_t mib = request->route->body / BODY_MIB(1);
+        request->body.max = min_u64(mib ? mib * MIB : HTTP_BODY_USUAL_MAX,
+                shares_total(request->http->options.shares, SHARE_BODIES) / 2);
+        if (announced > request->body.max) {
+                *ret_status = MHD_HTTP_CONTENT_TOO_LARGE;
+                return refuse_length(request, err);
+        }
+        if (http_charge(request, SHARE_BODIES, announced, err) < 0)
+                return -err->code;
+        http_drop_body(request);
+        return 0;
+}
+
 /* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
 static int check_head(struct http_request *request, const char *method, const char *target, const char *version,
         unsigned *ret_status, struct csn_error *err)
@@ -105,23 +127,16 @@ static int check_head(struct http_request *request, const char *method, const ch
                 *ret_status = request->status;
                 return -err->code;
         }
+        http_set_holder(request);
+        if (http_charge(request, http->options.requests, 1, err) < 0)
+                return -err->code;
         if (http_body_of(request->route) == BODY_NONE && announced)
                 return err_field(err, "/", "%s %s takes no body", method, request->route->path);
         if (!http_body_is_whole(request->route))
                 return 0;
-        size_t mib = request->route->body / BODY_MIB(1);
-        request->body.max = mib ? mib * MIB : HTTP_BODY_USUAL_MAX;
         if (http_check_coding(request, ret_status, err) < 0)
                 return -err->code;
-        if (announced > request->body.max) {
-                *ret_status = MHD_HTTP_CONTENT_TOO_LARGE;
-                return refuse_length(request, err);
-        }
-        if (http->held + announced > HTTP_HELD_MAX) {
-                *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
-                return err_field(err, "/", "all bodies together are longer than %llu MiB", HTTP_HELD_MAX / MIB);
-        }
-        return 0;
+        return check_length(request, announced, ret_status, err);
 }
 
 /* Its first line has come, of which this is the only place that has the path as it was sent. */
@@ -132,6 +147,7 @@ static void *on_uri(void *owner, const char *uri, struct MHD_Connection *connect
 
 static enum MHD_Result send_response(struct http_request *request)
 {
+        http_client_enter(request->client, CLIENT_BUSY);
         enum MHD_Result rc = MHD_queue_response(request->connection, request->status, request->response);
         request->http->events->answered(request->http->owner, request, request->status);
         return rc;
@@ -141,17 +157,23 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
 {
         struct csn_error err;
         if (request->state == HTTP_OWNED) {
-                *len -= request->take(request, bytes, *len);
+                size_t taken = request->take(request, bytes, *len);
+                request->received += taken;
+                *len -= taken;
                 if (*len)
                         http_suspend(request);
                 return MHD_YES;
         }
         if (request->state == HTTP_GONE)
                 return MHD_NO;
+        request->received += *len;
         if (request->state == HTTP_READING) {
-                request->http->held += *len;
-                if (request->http->held > HTTP_HELD_MAX || !buf_add(&request->body, bytes, *len)) {
-                        request->http->held -= *len;
+                bool fits = *len <= request->body.max - request->body.len;
+                if (fits && http_charge(request, SHARE_BODIES, *len, &err) < 0) {
+                        http_drop_body(request);
+                        http_answer_excess(request, &err);
+                } else if (!fits || !buf_add(&request->body, bytes, *len)) {
+                        http_drop_body(request);
                         refuse_length(request, &err);
                         http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 }
@@ -170,6 +192,16 @@ static void handle(struct http_request *request)
                 http_call_handler(request);
 }
 
+static void answer_refusal(struct http_request *request, unsigned status, const struct csn_error *err)
+{
+        if (status)
+                http_problem(request, status, err);
+        else if (request->excess.reset_s)
+                http_answer_excess(request, err);
+        else
+                http_fail(request, err);
+}
+
 /* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again when it was resumed. */
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
         const char *version, const char *bytes, size_t *len, void **own)
@@ -184,6 +216,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         request->http->rounds = 0;
         if (request->state == HTTP_BEGINNING) {
                 http_request_begin(request, method, url);
+                http_client_enter(request->client, CLIENT_SENDING);
                 if (check_head(request, method, url, version, &status, &err) == 0) {
                         if (request->route && http_body_of(request->route) == BODY_STREAM) {
                                 handle(request);
@@ -192,7 +225,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
                         }
                         return request->early && request->response ? send_response(request) : MHD_YES;
                 }
-                status ? http_problem(request, status, &err) : http_fail(request, &err);
+                answer_refusal(request, status, &err);
                 /* An answer before a body ends the connection, for nobody could tell where the next request begins. */
                 bool body = http_header(request, "Transfer-Encoding") ||
                         strcmp(http_header(request, "Content-Length") ?: "0", "0") != 0;
@@ -200,6 +233,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         }
         if (*len)
                 return take_body(request, bytes, len);
+        http_client_enter(request->client, CLIENT_BUSY);
         if (request->state == HTTP_READING && refuse_new(request, &status, &err) < 0) {
                 http_problem(request, status, &err);
         } else if (request->state == HTTP_READING) {
@@ -228,6 +262,7 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
         *own = NULL;
         if (!request)
                 return;
+        struct http_client *client = request->client;
         const struct http *http = request->http;
         bool begun = request->state != HTTP_BEGINNING;
         bool told = (request->state == HTTP_OWNED || request->state == HTTP_STREAMING) && !request->ended;
@@ -237,8 +272,21 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
         if (begun)
                 http->events->over(http->owner, request);
         http_request_free(request);
+        http_client_enter(client, CLIENT_IDLE);
         if (begun)
                 http->events->ended(http->owner);
+}
+
+/* A connection was accepted, or is closed after on_completed(). */
+static void on_connection(void *owner, struct MHD_Connection *connection, void **context,
+        enum MHD_ConnectionNotificationCode what)
+{
+        if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+                *context = http_client_new(owner, connection);
+        } else if (*context) {
+                http_client_free(*context);
+                *context = NULL;
+        }
 }
 
 /* ---- listening ---- */
@@ -249,19 +297,23 @@ static void on_log(void *owner, const char *fmt, va_list args)
         (void)owner;
         vsnprintf(text, sizeof text, fmt, args);
         text[strcspn(text, "\n")] = 0;
-        /* A client that left in the middle of an answer is no news. */
-        log_text(strncmp(text, "Failed to send", 14) == 0 ? LOG_DEBUG : LOG_INFO, "http: %s", text);
+        /* Clients that leave in the middle of a request or an answer are no news, and could fill the log. */
+        bool left = strncmp(text, "Failed to send", 14) == 0 || strncmp(text, "Connection was closed", 21) == 0;
+        log_text(left ? LOG_DEBUG : LOG_INFO, "http: %s", text);
 }
 
-int http_open(struct loop *loop, int listener, bool ours, unsigned most, const struct http_events *events, void *owner,
-        struct http **ret, struct csn_error *err)
+int http_open(struct loop *loop, int listener, bool ours, const struct http_options *options,
+        const struct http_events *events, void *owner, struct http **ret, struct csn_error *err)
 {
+        const int unsent = SOCKET_UNSENT_MAX;
         struct http *http = mem_alloc(sizeof *http);
         *http = (struct http){
-                .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener, .most = most
+                .loop = loop, .ours = ours, .events = events, .owner = owner, .listener = listener, .options = *options
         };
         http->watch = (struct watch){ .fd = -1, .ready = on_ready, .owner = http };
         http->timer = (struct timer){ .fired = on_timer, .owner = http };
+        /* Unread answers stay in the daemon, where they are counted, and not in the kernel (tcp(7), Linux 3.12). */
+        setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
         http->local = http_note_address(listener, http->address, sizeof http->address);
         if (ours && listen(listener, SOMAXCONN) < 0) {
                 err_set(err, CSN_E_SYSTEM, errno, "listen on %s", http->address);
@@ -272,7 +324,8 @@ int http_open(struct loop *loop, int listener, bool ours, unsigned most, const s
                         MHD_USE_ERROR_LOG,
                 0, NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
                 http->listener, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-                NULL, MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
+                NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_CONNECTION_LIMIT,
+                options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_END);
         const union MHD_DaemonInfo *info =
                 http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
@@ -350,6 +403,7 @@ void http_close(struct http *http)
         } else {
                 fd_close(&http->listener);
         }
+        loop_untimer(http->loop, &http->deadline);
         if (http->ours && strncmp(http->address, "unix:", 5) == 0)
                 unlink(http->address + 5);
         free(http);

@@ -24,6 +24,7 @@ void upgrade_close(struct http_request *request)
         request->raw = NULL;
         request->state = HTTP_GONE;
         loop_unwatch(request->http->loop, &raw->watch);
+        loop_untimer(request->http->loop, &request->reschedule);
         buf_done(&raw->in);
         MHD_upgrade_action(raw->handle, MHD_UPGRADE_ACTION_CLOSE);
         http_reschedule(request->http);
@@ -36,6 +37,21 @@ static void broken(struct http_request *request)
         upgrade_close(request);
         if (gone)
                 gone(request);
+}
+
+/* The client has read nothing for as long as libmicrohttpd would wait. */
+static void on_stall(struct timer *timer)
+{
+        broken(timer->owner);
+}
+
+/* The time begins when bytes wait, and again whenever the client has read some. */
+static void watch_stall(struct http_request *request, bool progress)
+{
+        if (!http_queued(request))
+                loop_untimer(request->http->loop, &request->reschedule);
+        else if (progress || !request->reschedule.active)
+                loop_timer(request->http->loop, &request->reschedule, HTTP_IDLE_S * 1000000ULL);
 }
 
 /* Reads only where what came before was taken, and writes only where something waits. */
@@ -73,25 +89,23 @@ void upgrade_flush(struct http_request *request)
         struct http_upgrade *raw = request->raw;
         if (!raw)
                 return;
-        size_t before = http_queued(request);
-        while (http_queued(request)) {
-                ssize_t n = send(raw->watch.fd, request->out.bytes + request->out_at, http_queued(request),
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
+        size_t len, before = http_queued(request);
+        for (const char *front; (front = stream_front(&request->queue, &len));) {
+                ssize_t n = send(raw->watch.fd, front, len, MSG_NOSIGNAL | MSG_DONTWAIT);
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
                         break;             /* a connection that is broken says so when it is read from */
-                request->out_at += (size_t)n;
+                stream_drop(&request->queue, (size_t)n);
         }
-        if (!http_queued(request))
-                request->out_at = request->out.len = 0;
+        http_charge_queue(request);
+        watch_stall(request, http_queued(request) < before);
         if (!http_queued(request) && request->ended) {
                 upgrade_close(request);
                 return;
         }
         listen_on(raw);
-        if (request->room && before >= HTTP_STREAM_MAX / 2 && http_queued(request) < HTTP_STREAM_MAX / 2)
-                request->room(request);
+        http_tell_room(request);
 }
 
 static void on_ready(struct watch *watch, uint32_t events)
@@ -127,6 +141,7 @@ static void on_upgraded(void *owner, struct MHD_Connection *connection, void *ow
         };
         buf_init(&raw->in, HTTP_HEAD_MAX + READ_MAX);
         request->raw = raw;
+        request->reschedule = (struct timer){ .fired = on_stall, .owner = request };
         if (request->state == HTTP_GONE || (more_len && !give(raw, more, more_len))) {
                 broken(request);
                 return;

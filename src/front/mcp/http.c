@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#define PUSH_BYTES (64 * KIB)              /* of an answer at once */
+
 struct post {
         struct http_request *request;
         struct mcp_call *call;             /* NULL: it is answered, or not begun */
@@ -96,12 +98,12 @@ static void on_note(void *owner, json_t *message)
 static void push(struct http_request *request)
 {
         struct post *post = request->owner;
-        size_t left = post->last.len - post->last_at, n = min_u64(left, HTTP_STREAM_MAX - http_queued(request));
-        if (n)
-                http_add(request, post->last.bytes + post->last_at, n);
-        post->last_at += n;
-        if (n < left)
-                return;
+        while (post->last_at < post->last.len) {
+                size_t n = min_u64(post->last.len - post->last_at, PUSH_BYTES);
+                if (!http_has_room(request) || !http_add(request, post->last.bytes + post->last_at, n))
+                        return;
+                post->last_at += n;
+        }
         buf_done(&post->last);
         request->gone = NULL;
         http_end(request);
@@ -209,10 +211,10 @@ static void take_modern(struct http_request *request, const struct rpc *rpc, con
 
 static void initialize(struct http_request *request, const struct rpc *rpc)
 {
-        struct mcp_session *session = mcp_session_new(mcp_of(request), request);
+        struct csn_error err;
+        struct mcp_session *session = mcp_session_new(mcp_of(request), request, &err);
         if (!session) {
-                refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, rpc->id, RPC_INTERNAL_ERROR, NULL,
-                        "there are as many sessions as there may be, and all are in use");
+                refuse(request, MHD_HTTP_TOO_MANY_REQUESTS, rpc->id, RPC_INTERNAL_ERROR, NULL, err.text);
                 return;
         }
         http_set_header(request, "Mcp-Session-Id", session->id);

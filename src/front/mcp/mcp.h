@@ -29,7 +29,6 @@
 #define MCP_MODERN "2026-07-28"
 #define MCP_LEGACY "2025-11-25"            /* answer to an `initialize` that names an unknown revision */
 #define MCP_META "io.modelcontextprotocol/"   /* prefix of the protocol's own names in _meta */
-#define MCP_SESSIONS_MAX 1000              /* of all tenants; a further session ends the longest idle one */
 #define MCP_SESSION_IDLE_US (3600 * 1000000ULL)
 #define MCP_CALLS_MAX 64                   /* of one session at once */
 #define MCP_ANSWER_MAX (64 * MIB)          /* of a route */
@@ -52,7 +51,6 @@ extern const struct front mcp_front;
 
 struct mcp {
         struct mcp_session *sessions;
-        size_t sessions_n;
         struct mcp_call *listening;        /* calls of subscriptions/listen */
 };
 
@@ -163,6 +161,7 @@ struct mcp_session {
         struct mcp *mcp;
         struct service *service;
         char id[40], tenant[80];
+        struct share_charge share;
         const char *version;               /* its revision */
         int level;                         /* of logging/setLevel; -1: not set, which means "info" */
         bool began;                        /* initialize was answered */
@@ -171,8 +170,11 @@ struct mcp_session {
         uint64_t used_us;                  /* time of the last request */
 };
 
-/* Create a session for the tenant of the request.  NULL: all MCP_SESSIONS_MAX sessions have calls in progress. */
-struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http);
+/*
+ * Create a session for the tenant of the request.  Where the tenant has its share of sessions (SHARE_SESSIONS), the
+ * tenant's longest idle session ends.  NULL with CSN_E_BUSY: all of them have calls in progress.
+ */
+struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http, struct csn_error *err);
 /* The session with this id of the request's tenant, or NULL. */
 struct mcp_session *mcp_session_find(struct mcp *mcp, const struct http_request *http, const char *id);
 /* End a session: its calls fail. */

@@ -18,34 +18,36 @@ static void touch(struct mcp_session *session)
         loop_timer(session->service->loop, &session->expiry, MCP_SESSION_IDLE_US);
 }
 
-/* End the longest idle session: of this tenant if the tenant has an idle one, or of all tenants. */
+/* End the tenant's longest idle session. */
 static void make_room(struct mcp *mcp, const char *tenant)
 {
         struct mcp_session *oldest = NULL;
-        for (int own = 1; own >= 0 && !oldest; own--)
-                for (struct mcp_session *one = mcp->sessions; one; one = one->next)
-                        if ((!own || strcmp(one->tenant, tenant) == 0) && !one->calls &&
-                                (!oldest || one->used_us < oldest->used_us))
-                                oldest = one;
+        for (struct mcp_session *one = mcp->sessions; one; one = one->next)
+                if (strcmp(one->tenant, tenant) == 0 && !one->calls && (!oldest || one->used_us < oldest->used_us))
+                        oldest = one;
         if (oldest)
                 mcp_session_end(oldest);
 }
 
-struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http)
+struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http, struct csn_error *err)
 {
-        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
+        if (!share_fits(http->holder, SHARE_SESSIONS, 1))
                 make_room(mcp, http->tenant);
-        if (mcp->sessions_n >= MCP_SESSIONS_MAX)
+        if (share_take(http->holder, SHARE_SESSIONS, 1, err) < 0)
                 return NULL;
         struct mcp_session *session = mem_alloc(sizeof *session);
         *session = (struct mcp_session){
-                .next = mcp->sessions, .mcp = mcp, .service = service_of(http), .version = MCP_LEGACY, .level = -1,
+                .next = mcp->sessions,
+                .mcp = mcp,
+                .service = service_of(http),
+                .share = { holder_ref(http->holder), SHARE_SESSIONS, 1 },
+                .version = MCP_LEGACY,
+                .level = -1,
         };
         session->expiry = (struct timer){ .fired = on_expiry, .owner = session };
         hex_random(16, session->id);
         snprintf(session->tenant, sizeof session->tenant, "%s", http->tenant);
         mcp->sessions = session;
-        mcp->sessions_n++;
         touch(session);
         return session;
 }
@@ -70,7 +72,7 @@ void mcp_session_end(struct mcp_session *session)
                         *at = session->next;
                         break;
                 }
-        mcp->sessions_n--;
+        share_charge_done(&session->share);
         loop_untimer(session->service->loop, &session->expiry);
         free(session);
 }

@@ -15,6 +15,7 @@
 #define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
 #define LINE_MAX_BYTES (16 * MIB)
 #define LINES_AT_ONCE 4                    /* taken from a body in one step of the event loop */
+#define LINE_KEPT (64 * KIB)               /* bytes of the buffer that is kept for the next line */
 #define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)
@@ -29,7 +30,10 @@ struct bulk {
         struct buf line;
         struct parse *parse;               /* of the line before, by a helper thread; NULL: no line is parsed */
         struct timer resume;               /* LINES_AT_ONCE lines were taken: continue in another step of the loop */
+        struct holder *holder;             /* the tenant, which is charged for lines */
+        uint64_t charged;                  /* bytes of the line that is read, or parsed */
         bool too_long;                     /* the line that is being read */
+        struct csn_error excess;           /* the share of which the line is too long for; code 0: none */
         uint64_t lines;
         struct bulk_one *first;
         size_t live;
@@ -45,6 +49,7 @@ struct bulk_one {
         void *job;                         /* the kind's */
         json_t *id;                        /* NULL: the line has none */
         uint64_t line;
+        struct share_charge body;          /* bytes of the line */
         struct trace trace;
 };
 
@@ -56,6 +61,8 @@ static void bulk_free(struct bulk *bulk)
                 bulk->request->gone = NULL;
         loop_untimer(bulk->service->loop, &bulk->resume);
         parse_free(bulk->parse);
+        share_give(bulk->holder, SHARE_BODIES, bulk->charged);
+        holder_put(bulk->holder);
         buf_done(&bulk->line);
         fd_close(&bulk->fd);
         for (struct bulk **at = &bulk->service->bulks; *at; at = &(*at)->next)
@@ -91,7 +98,7 @@ static void send_some(struct bulk *bulk)
 {
         static char bytes[READ_AT_ONCE];
         struct http_request *request = bulk->request;
-        while (!bulk->broken && bulk->sent < bulk->written && http_queued(request) < HTTP_STREAM_MAX / 2) {
+        while (!bulk->broken && bulk->sent < bulk->written && http_has_room(request)) {
                 ssize_t n =
                         pread(bulk->fd, bytes, min_u64(sizeof bytes, bulk->written - bulk->sent), (off_t)bulk->sent);
                 bulk->broken = n <= 0 || !http_add(request, bytes, (size_t)n);
@@ -164,6 +171,7 @@ static void one_free(struct bulk_one *one)
                         break;
                 }
         one->bulk->live--;
+        share_charge_done(&one->body);
         json_decref(one->id);
         free(one);
 }
@@ -219,6 +227,8 @@ static void start(struct bulk *bulk, struct parse *parse)
         *one = (struct bulk_one){
                 .next = bulk->first, .bulk = bulk, .id = json_incref(parse->id), .line = bulk->lines
         };
+        one->body = (struct share_charge){ holder_ref(bulk->holder), SHARE_BODIES, bulk->charged };
+        bulk->charged = 0;
         bulk->first = one;
         bulk->live++;
         trace_below(&bulk->trace, &one->trace);
@@ -251,12 +261,23 @@ static void take_parsed(struct bulk *bulk, struct parse *parse)
         parse_free(parse);
 }
 
+/* The line is answered or handed on: give back its bytes, and keep no large buffer. */
+static void drop_line(struct bulk *bulk)
+{
+        share_give(bulk->holder, SHARE_BODIES, bulk->charged);
+        bulk->charged = 0;
+        bulk->line.len = 0;
+        if (bulk->line.size > LINE_KEPT)
+                buf_done(&bulk->line);
+}
+
 static void on_parsed(void *owner)
 {
         struct bulk *bulk = owner;
         struct parse *parse = bulk->parse;
         bulk->parse = NULL;
         take_parsed(bulk, parse);
+        drop_line(bulk);
         if (bulk->whole)
                 send_some(bulk);
         else
@@ -282,7 +303,10 @@ static void take_line(struct bulk *bulk)
 static void end_line(struct bulk *bulk)
 {
         struct csn_error err;
-        if (bulk->too_long) {
+        if (bulk->excess.code) {
+                bulk->lines++;
+                put_error(bulk, NULL, &bulk->excess);
+        } else if (bulk->too_long) {
                 bulk->lines++;
                 err_field(&err, "", "the line is longer than %llu MiB", LINE_MAX_BYTES / MIB);
                 put_error(bulk, NULL, &err);
@@ -291,11 +315,38 @@ static void end_line(struct bulk *bulk)
         } else {
                 bulk->lines++;
         }
-        bulk->line.len = 0;
+        if (!bulk->parse)
+                drop_line(bulk);
         bulk->too_long = false;
+        bulk->excess.code = 0;
 }
 
 /* ---- the body ---- */
+
+/*
+ * Add a part to the line.  false: lines in progress use up the share of the tenant; the part is taken when one of these
+ * lines has ended.  Without lines in progress the whole line is refused.
+ */
+static bool add_part(struct bulk *bulk, const char *bytes, size_t len)
+{
+        struct csn_error err;
+        if (bulk->too_long || bulk->excess.code)
+                return true;
+        if (bulk->line.len + len > LINE_MAX_BYTES) {
+                drop_line(bulk);
+                bulk->too_long = true;
+                return true;
+        }
+        if (share_take(bulk->holder, SHARE_BODIES, len, &err) == 0) {
+                bulk->charged += len;
+                return buf_add(&bulk->line, bytes, len);
+        }
+        if (bulk->live)
+                return false;
+        drop_line(bulk);
+        bulk->excess = err;
+        return true;
+}
 
 static size_t take(struct http_request *request, const char *bytes, size_t len)
 {
@@ -304,8 +355,8 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
         while (taken < len && bulk->live < LIVE_MAX && !bulk->parse && lines < LINES_AT_ONCE) {
                 const char *feed = memchr(bytes + taken, '\n', len - taken);
                 size_t n = feed ? (size_t)(feed - bytes) - taken : len - taken;
-                if (bulk->too_long || !buf_add(&bulk->line, bytes + taken, n))
-                        bulk->too_long = true;
+                if (!add_part(bulk, bytes + taken, n))
+                        break;
                 taken += n + (feed != NULL);
                 if (feed)
                         end_line(bulk);
@@ -326,7 +377,7 @@ static void on_resume(struct timer *timer)
 static void on_whole(struct http_request *request)
 {
         struct bulk *bulk = request->owner;
-        if (bulk->line.len || bulk->too_long)
+        if (bulk->line.len || bulk->too_long || bulk->excess.code)
                 end_line(bulk);
         bulk->whole = true;
         request->room = on_room;
@@ -363,6 +414,7 @@ void bulk_begin(struct http_request *request, const struct bulk_kind *kind)
         snprintf(bulk->tenant, sizeof bulk->tenant, "%s", request->tenant);
         snprintf(bulk->key, sizeof bulk->key, "%s", service_key(request) ? service_key(request)->id : "");
         snprintf(bulk->request_id, sizeof bulk->request_id, "%s", request->id);
+        bulk->holder = holder_ref(request->holder);
         buf_init(&bulk->line, LINE_MAX_BYTES);
         service->live++;
         request->owner = bulk;

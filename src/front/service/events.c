@@ -20,6 +20,7 @@ struct reader {
         bool ndjson;
         bool once;                         /* what there is, and nothing that comes later */
         struct timer keepalive;
+        uint64_t sent_us;                  /* time of the last event or empty line */
 };
 
 void events_init(struct events *events)
@@ -104,10 +105,10 @@ static void pump(struct reader *reader)
 {
         const struct events *events = reader->events;
         uint64_t first = events->next_id - events->n;
-        loop_timer(service_of(reader->request)->loop, &reader->keepalive, EVENTS_KEEPALIVE_US);
+        reader->sent_us = clock_us();
         if (reader->after + 1 < first && send_lost(reader, first))
                 reader->after = first - 1;
-        while (reader->after + 1 < events->next_id && http_queued(reader->request) < HTTP_STREAM_MAX / 2) {
+        while (reader->after + 1 < events->next_id && http_has_room(reader->request)) {
                 const struct event *event = &events->list[reader->after + 1 - first];
                 if (!send_line(reader, event->id, events->text.bytes + event->at, event->len))
                         break;
@@ -135,8 +136,23 @@ static void on_gone(struct http_request *request)
 static void on_keepalive(struct timer *timer)
 {
         struct reader *reader = timer->owner;
-        http_add(reader->request, reader->ndjson ? "\n" : ":\n\n", reader->ndjson ? 1 : 3);
-        loop_timer(service_of(reader->request)->loop, &reader->keepalive, EVENTS_KEEPALIVE_US);
+        uint64_t quiet_us = clock_us() - reader->sent_us;
+        loop_timer(service_of(reader->request)->loop, timer,
+                quiet_us < EVENTS_KEEPALIVE_US ? EVENTS_KEEPALIVE_US - quiet_us : EVENTS_KEEPALIVE_US);
+        if (quiet_us < EVENTS_KEEPALIVE_US)
+                return;
+        if (!http_queued(reader->request))
+                http_add(reader->request, reader->ndjson ? "\n" : ":\n\n", reader->ndjson ? 1 : 3);
+        pump(reader);
+}
+
+bool events_admit(struct http_request *request)
+{
+        struct csn_error err;
+        if (http_charge(request, SHARE_READERS, 1, &err) == 0)
+                return true;
+        http_answer_excess(request, &err);
+        return false;
 }
 
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson)
@@ -155,6 +171,7 @@ void events_send(struct events *events, struct http_request *request, uint64_t a
         request->gone = on_gone;
         request->room = on_room;
         http_stream(request, MHD_HTTP_OK, ndjson ? "application/x-ndjson" : "text/event-stream");
+        loop_timer(service_of(request)->loop, &reader->keepalive, EVENTS_KEEPALIVE_US);
         pump(reader);
 }
 

@@ -68,8 +68,13 @@ void events_output(struct events *events, int stream, const void *bytes, size_t 
 void events_end(struct events *events, const char *record, size_t len);
 
 /*
- * Answer a request with all events after the number `after`, and with later ones unless the query has follow=false, as
- * text/event-stream or application/x-ndjson.
+ * Charge the tenant of a request for one more reader, before events_send().  false: the tenant has too many, and the
+ * request has its answer.
+ */
+bool events_admit(struct http_request *request);
+/*
+ * Answer an admitted request with all events after the number `after`, and with later events unless the query has
+ * follow=false, as text/event-stream or application/x-ndjson.
  */
 void events_send(struct events *events, struct http_request *request, uint64_t after, bool ndjson);
 

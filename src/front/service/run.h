@@ -22,6 +22,7 @@ struct service_run {
                 *name; /* Idempotency-Key of its request, in the run's arena; NULL: none, or it has its answer */
         const struct run_responder *responder;   /* NULL: the answer is the record */
         void *own;                         /* the responder's */
+        struct share_charge body;          /* of the request's body, of which the run keeps what is needed */
         struct http_request *waiting;      /* gets the record at the end, or NULL */
         bool watched;                      /* events and the record are kept after the end */
         struct events events;

@@ -21,6 +21,7 @@ void service_run_free(struct service_run *one)
         else
                 retained_drop(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
         run_free(one->run);
+        share_charge_done(&one->body);
         events_done(&one->events);
         buf_done(&one->record);
         free(one);
@@ -145,6 +146,7 @@ static void on_done(void *owner, const struct run_result *result)
         one->responder = NULL;
         run_free(one->run);
         one->run = NULL;
+        share_charge_done(&one->body);
         service->live--;
         retained_add(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
         loop_timer(service->loop, &one->expiry, SERVICE_KEEP_US);
@@ -231,6 +233,7 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
         snprintf(one->key, sizeof one->key, "%s", key ? key->id : "");
         snprintf(one->request_id, sizeof one->request_id, "%s", request->id);
         trace_below(&request->trace, &one->trace);
+        http_move_body(request, &one->body);
         events_init(&one->events);
         service->runs = one;
         service->live++;

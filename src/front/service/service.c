@@ -127,6 +127,26 @@ static int check_apps(const struct service *service, struct csn_error *err)
         return 0;
 }
 
+static struct shares *open_shares(void)
+{
+        uint64_t network = service_connections_max(false), local = service_connections_max(true);
+        return shares_new((const uint64_t[SHARES_N]){ [SHARE_BODIES] = HTTP_BODIES_MAX,
+                [SHARE_STREAMS] = HTTP_QUEUES_MAX,
+                [SHARE_READERS] = HTTP_READERS_MAX,
+                [SHARE_REQUESTS] = network,
+                [SHARE_LOCAL_REQUESTS] = local,
+                [SHARE_SESSIONS] = SERVICE_SESSIONS_MAX,
+                [SHARE_CONNECTIONS] = network + local });
+}
+
+static struct http_options options_of(const struct service *service, bool local)
+{
+        return (struct http_options){ .shares = service->shares,
+                .requests = local ? SHARE_LOCAL_REQUESTS : SHARE_REQUESTS,
+                .connections_max = service_connections_max(local),
+                .head_us = service->settings->engine.http_head_ms * 1000 };
+}
+
 static const struct http_events http_events = { on_app, parse_body, on_answered, on_over, on_ended };
 
 static void on_charge(void *owner, const char *owner_key, uint64_t cpu_ms)
@@ -160,6 +180,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
                 .store = store,
                 .idle = idle,
                 .owner = owner,
+                .shares = open_shares(),
                 .started_us = clock_us() };
         join_fronts(service);
         service->app = (struct http_app){ .routes = service->routes, .admit = service_admit_own };
@@ -168,10 +189,10 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
                 engine_set_usage_listener(engine, &usage_listener, store);
         }
         int rc = otlp_open(service->loop, settings, &service->otlp, err);
-        http_open_internal(service->loop, &service->app, &http_events, service, &service->inner);
+        const struct http_options options = options_of(service, false);
+        http_open_internal(service->loop, service->shares, &service->app, &http_events, service, &service->inner);
         if (rc == 0 && listener >= 0)
-                rc = http_open(service->loop, listener, ours, service_connections_max(false), &http_events, service,
-                               &service->http, err);
+                rc = http_open(service->loop, listener, ours, &options, &http_events, service, &service->http, err);
         if (rc == 0 && service->http)
                 rc = check_apps(service, err);
         if (rc < 0) {
@@ -187,8 +208,8 @@ int service_serve_local(struct service *service, int listener, bool ours, const 
 {
         service->local_uids = uids;
         service->local_uids_n = uids_n;
-        return http_open(service->loop, listener, ours, service_connections_max(true), &http_events, service,
-                         &service->local, err);
+        const struct http_options options = options_of(service, true);
+        return http_open(service->loop, listener, ours, &options, &http_events, service, &service->local, err);
 }
 
 const char *service_address(const struct service *service)
@@ -230,6 +251,7 @@ void service_close(struct service *service)
         http_close(service->inner);
         CALL_HOOK(service, close);
         otlp_close(service->otlp);
+        shares_free(service->shares);
         free_fronts(service);
         free(service);
 }

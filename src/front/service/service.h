@@ -33,6 +33,7 @@
 #include "store/store.h"
 
 #define SERVICE_DAY_MS 86400000LL               /* milliseconds for which CPU time counts in cpu_ms_per_day */
+#define SERVICE_SESSIONS_MAX 1000               /* sessions of all tenants that a front keeps between requests */
 #define SERVICE_KEEP_US (600 * 1000000ULL)      /* microseconds for which the result of a kept run can be asked for */
 
 struct service_run;
@@ -55,6 +56,7 @@ struct service {
         void **states;                     /* of the fronts, in their order; see service_state() */
         struct http_route *routes;         /* of all fronts, in their order; ends with a NULL path */
         struct http_app app;               /* these routes, admitted by service_admit_own() */
+        struct shares *shares;             /* what tenants and clients hold of bounded resources */
         struct http *http;                 /* engine.http; NULL: the setting is empty */
         struct http *local;                /* beside engine.socket, for users of this host; NULL: there is none */
         struct http *inner;                /* the routes for requests of fronts themselves (http_internal_request()) */

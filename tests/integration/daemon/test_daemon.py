@@ -570,20 +570,42 @@ def test_more_live_requests_than_allowed_are_refused_one_by_one(start):
     until(lambda: daemon.runs() == [], 60)
 
 
-def test_more_connections_than_allowed_are_refused(daemon):
-    clients = [daemon.client() for _ in range(256)]
+def test_more_connections_in_use_than_allowed_are_refused(daemon):
+    """An eighth of 256 is for users who have few."""
+    clients = [daemon.client() for _ in range(224)]
     try:
         for client in clients:
-            assert client.status()['runs'] == []
+            client.run(1, 'sleep 900')
+        for client in clients:
+            client.status()
         with daemon.client() as client:
-            client.ended('capacity', '256')
+            client.ended('capacity', '256', '224')
         clients.pop().close()
-        until(lambda: clients[0].status()['daemon']['connections'] == 255)
+        until(lambda: clients[0].status()['daemon']['connections'] == 223)
         with daemon.client() as client:
-            assert client.status()['runs'] == []
+            assert client.status()['daemon']['connections'] == 224
     finally:
         for client in clients:
             client.close()
+    until(lambda: daemon.runs() == [], 60)
+
+
+def test_idle_connections_make_room_for_others(daemon):
+    """Those that have been there longest, and half of a frame is nothing; one with a request stays."""
+    with daemon.client() as busy:
+        busy.run(1, 'sleep 900')
+        clients = [daemon.client() for _ in range(300)]
+        try:
+            for client in clients[-20:]:
+                client.socket.sendall(frame(REQUEST, 1, b'{"lang', length=1000))
+            with daemon.client() as client:
+                assert client.status()['daemon']['connections'] <= 226
+            assert clients[0].get() is None and clients[-21].status()
+            assert busy.status()['runs']
+        finally:
+            for client in clients:
+                client.close()
+    until(lambda: daemon.runs() == [], 60)
 
 
 # ---- who does not read ----

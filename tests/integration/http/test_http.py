@@ -416,19 +416,19 @@ def test_the_type_of_a_problem_leads_to_its_explanation(web):
         status, headers, text = web.ask('GET', page)
         assert status == 200 and headers['Content-Type'].startswith('text/html') and mark == problem['code']
         assert f'id="{mark}"' in text.decode()
-    assert set(re.findall(r'<h3 id="(\w+)">', text.decode())) == {*errors, 'not_found', 'method_not_allowed', 'unauthorized', 'too_large'}
+    assert set(re.findall(r'<h3 id="(\w+)">', text.decode())) == {*errors, 'not_found', 'method_not_allowed', 'unauthorized', 'request_timeout', 'too_large'}
     for meaning in errors.values():
         assert meaning in text.decode()
 
 
 def test_the_page_has_every_status_of_problems(description):
-    """docs/use/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405, which is no operation's."""
+    """docs/use/http.md, beside 406, which is in the words of the Model Context Protocol alone, and 405 and 408, which are no operation's."""
     described = {status for path in description['paths'].values() for one in path.values() for status in one['responses'] if status >= '400'}
     rows = re.findall(r'^\| (\d{3}) \| ((?:`\w+`(?:, )?)+) \|', (ROOT / 'docs/use/http.md').read_text(), flags=re.M)
-    assert {status for status, _ in rows} == described - {'406'} | {'405'}
+    assert {status for status, _ in rows} == described - {'406'} | {'405', '408'}
     codes = {*re.findall(r'^ERROR\(\w+, +\d+, "(\w+)"', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M)}
     for _, named in rows:
-        assert set(re.findall(r'`(\w+)`', named)) <= codes | {'not_found', 'method_not_allowed', 'unauthorized', 'too_large'}
+        assert set(re.findall(r'`(\w+)`', named)) <= codes | {'not_found', 'method_not_allowed', 'unauthorized', 'request_timeout', 'too_large'}
 
 
 # ---- metrics, health ----

@@ -76,7 +76,7 @@ static void on_data(struct download *one, const uint8_t *bytes, size_t len)
         }
         if (!http_add(one->request, bytes, len))
                 err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
-        if (http_queued(one->request) >= HTTP_STREAM_MAX / 2)
+        if (!http_has_room(one->request))
                 guest_call_hold(&one->call, true);
 }
 

@@ -27,7 +27,7 @@ static void keep_pace(struct envd_process *process)
 {
         bool full = false;
         for (const struct envd_listener *listener = process->listeners; listener; listener = listener->next)
-                full = full || http_queued(listener->request) >= HTTP_STREAM_MAX / 2;
+                full = !http_has_room(listener->request) || full;
         guest_call_hold(&process->call, full);
 }
 

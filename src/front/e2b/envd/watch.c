@@ -97,7 +97,7 @@ static void stream(struct envd_watcher *watcher, json_t *json)
                 json_decref(json);
         } else if (rpc_send(request, json)) {
                 keepalive(watcher);
-                guest_call_hold(&watcher->call, http_queued(request) >= HTTP_STREAM_MAX / 2);
+                guest_call_hold(&watcher->call, !http_has_room(request));
         } else {
                 /* One of its calls may be what we are called from. */
                 request->gone = NULL;

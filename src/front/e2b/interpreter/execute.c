@@ -40,7 +40,7 @@ static void send_line(struct execution *execution, json_t *line)
                 size_t len = strlen(text);
                 text[len] = '\n';          /* in place of its NUL */
                 execution->lost = !http_add(execution->request, text, len + 1);
-                if (!execution->held && http_queued(execution->request) > HTTP_STREAM_MAX / 2) {
+                if (!execution->held && !http_has_room(execution->request)) {
                         execution->held = true;
                         run_hold(execution->run, true);
                 }
@@ -124,7 +124,7 @@ static void on_output(void *own, int stream, const void *bytes, size_t len)
         execution->stream = stream;
         if (!buf_add(&execution->printed, bytes, len))
                 execution->lost = true;
-        else if (execution->printed.len > HTTP_STREAM_MAX / 8 ||
+        else if (execution->printed.len > HTTP_STREAM_LOW / 2 ||
                 (execution->waits_for_rest && ends_a_line(&execution->printed)))
                 send_printed(execution, false);
         else if (!execution->gather.active)
