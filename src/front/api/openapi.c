@@ -248,6 +248,7 @@ static const struct {
         { 501, always, NULL, "The request has a `Transfer-Encoding` that is not `chunked`." },
         { 503, always, "Retry-After",
                 "Nothing can be begun now, this host cannot enforce what was asked, or other tenants have all of a resource." },
+        { 505, always, NULL, "The version is neither HTTP/1.1 nor HTTP/1.0." },
         { 507, NULL, NULL, "There is no room for what would be kept." },
 };
 

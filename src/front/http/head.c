@@ -1,11 +1,12 @@
 /*
  * What RFC 9110 and 9112 demand of the head of a request and libmicrohttpd lets through.
  *
- * A head that a proxy in front of the daemon could read in another way than the daemon hides a second request in the
- * body of the first one, so it is refused and the connection ends.
+ * A head or a chunk that a proxy in front of the daemon could read in another way than the daemon hides a second
+ * request in the body of the first one, so it is refused and the connection ends.
  */
 #include "front/http/http_private.h"
 
+#include <ctype.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -18,16 +19,16 @@ struct head {
         const char *control;               /* the name of a field whose value has a control character */
         const char *length;                /* of a Content-Length that is no number */
         const char *cut;                   /* the name of a field with more behind its value than the end of its line */
-        const char *end, *last;            /* of the value that was looked at last, and its name */
+        const char *end, *last;            /* of the value that was looked at last, and its name; first the version */
 };
 
 /*
  * libmicrohttpd ends a value at a NUL, and joins lines of one value elsewhere (obs-fold); names and values are in the
- * buffer that the head was read into, where CR and LF have become NULs.  So a value has been cut or moved unless only
- * these, and blanks, are between it and what comes next: CR and LF of its line, and of the empty line behind the last
- * one.
+ * buffer that the head was read into, where CR and LF have become NULs.  So a value has been cut or moved, or its line
+ * ends with LF alone, unless exactly these, and blanks, are between it and what comes next: CR and LF of its line, and
+ * of the empty line behind the last one.
  */
-static bool is_line_end(const char *at, const char *next, size_t most)
+static bool is_line_end(const char *at, const char *next, size_t wanted)
 {
         size_t nuls = 0;
         if (next <= at || (size_t)(next - at) > HTTP_HEAD_MAX)
@@ -37,12 +38,12 @@ static bool is_line_end(const char *at, const char *next, size_t most)
                 if (*at && !strchr(" \t\r\n", *at))
                         return false;
         }
-        return nuls <= most;
+        return nuls == wanted;
 }
 
-static void look_behind(struct head *head, const char *next, size_t most)
+static void look_behind(struct head *head, const char *next, size_t wanted)
 {
-        if (head->last && !head->cut && !is_line_end(head->end, next, most))
+        if (!head->cut && !is_line_end(head->end, next, wanted))
                 head->cut = head->last;
 }
 
@@ -86,11 +87,11 @@ static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char 
  */
 static bool has_whole_target(const struct http_request *request, const char *target, const char *version)
 {
-        for (const char *at = request->uri; *at; at++)
+        for (const char *at = request->received_uri; *at; at++)
                 if ((unsigned char)*at <= ' ' || *at == 0x7f)
                         return false;
         return version < target || (size_t)(version - target) > HTTP_HEAD_MAX ||
-                (size_t)(version - target) == strlen(request->uri) + 1;
+                (size_t)(version - target) == strlen(request->received_uri) + 1;
 }
 
 /* The end of the body is told once and in one way (RFC 9112, 6.1 and 6.3). */
@@ -107,24 +108,64 @@ static int check_framing(const struct head *head, bool old, unsigned *ret_status
         return err_field(err, "Transfer-Encoding", "the only Transfer-Encoding that is understood is chunked, once");
 }
 
+/*
+ * The target of a request to a proxy, and of any client that likes it, is a whole URI (RFC 9112, 3.2.2).  Its authority
+ * and Host have to agree, for routes and rules look at Host.
+ */
+static int check_authority(const struct http_request *request, struct csn_error *err)
+{
+        const char *host = http_header(request, "Host");
+        if (!request->authority || (host && strcasecmp(host, request->authority) == 0 && !strchr(host, '@')))
+                return 0;
+        return err_field(err, "Host",
+                "the target of the request names the host \"%.100s\", and the header Host names \"%.100s\"",
+                request->authority, host ? host : "");
+}
+
+/* The path and the query of a target with an authority. */
+static const char *behind_authority(struct http_request *request, const char *target)
+{
+        size_t scheme = strncasecmp(target, "http://", 7) == 0 ? 7 : strncasecmp(target, "https://", 8) == 0 ? 8 : 0;
+        if (!scheme)
+                return target;
+        const char *rest = target + scheme + strcspn(target + scheme, "/?");
+        request->authority = arena_copy(&request->arena, target + scheme, (size_t)(rest - target) - scheme);
+        return *rest == '/' ? rest : arena_text(&request->arena, "/%s", rest);
+}
+
+void http_split_target(struct http_request *request)
+{
+        request->received_uri = request->uri;
+        request->path = behind_authority(request, request->path);
+        request->uri = behind_authority(request, request->uri);
+}
+
 static int check(const struct http_request *request, const char *target, const char *version, unsigned *ret_status,
         struct csn_error *err)
 {
         bool old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
-        struct head head = { 0 };
+        struct head head = { .last = "", .end = version + strlen(version) };
+        if (!old && strcmp(version, MHD_HTTP_VERSION_1_1) != 0) {
+                *ret_status = MHD_HTTP_HTTP_VERSION_NOT_SUPPORTED;
+                return err_field(err, "", "the version %.8s is not spoken here; HTTP/1.1 and HTTP/1.0 are", version);
+        }
+        if (!request->method[0] || request->method[strspn(request->method, TOKEN)])
+                return err_field(err, "", "the method \"%.60s\" is no token (RFC 9110, 5.6.2)", request->method);
         MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, look_at, &head);
         const union MHD_ConnectionInfo *info =
                 MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-        if (info && head.last)
+        if (info)
                 look_behind(&head, target - strlen(request->method) - 1 + info->header_size, 4);
         if (!has_whole_target(request, target, version))
                 return err_field(err, "", "the target of the request line has a blank or a control character in it");
         if (head.wrong)
                 return err_field(err, "", "the header name \"%.60s\" is no token (RFC 9110, 5.6.2)", head.wrong);
+        if (head.cut && !head.cut[0])
+                return err_field(err, "", "the request line does not end with CR and LF (RFC 9112, 2.2)");
         if (head.cut)
                 return err_field(err, head.cut,
-                        "behind the value of the header \"%.60s\" comes something else than another header or the end of the head: a NUL, or a "
-                        "folded line (RFC 9110, 5.5; RFC 9112, 5.2)",
+                        "behind the value of the header \"%.60s\" comes something else than CR, LF and another header or the end of the head: a NUL, "
+                        "LF alone, or a folded line (RFC 9110, 5.5; RFC 9112, 2.2 and 5.2)",
                         head.cut);
         if (head.control)
                 return err_field(err, head.control,
@@ -134,7 +175,7 @@ static int check(const struct http_request *request, const char *target, const c
                         "Content-Length is \"%.40s\"; it has to be one number, on its line", head.length);
         if (head.hosts > 1 || (!head.hosts && !old))
                 return err_field(err, "Host", "a request has one Host header; this one has %u", head.hosts);
-        return check_framing(&head, old, ret_status, err);
+        return check_framing(&head, old, ret_status, err) < 0 ? -err->code : check_authority(request, err);
 }
 
 int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status,
@@ -142,12 +183,13 @@ int http_check_form(struct http_request *request, const char *target, const char
 {
         *ret_status = MHD_HTTP_BAD_REQUEST;
         request->chunked = http_header(request, "Transfer-Encoding");
-        if (check(request, target, version, ret_status, err) == 0) {
+        int rc = check(request, target, version, ret_status, err);
+        if (rc == 0)
                 *ret_status = 0;
-                return 0;
-        }
-        http_set_header(request, "Connection", "close");
-        return -err->code;
+        /* Not every line of a body in chunks can be checked, so nothing behind the body is taken for a request. */
+        if (rc < 0 || request->chunked)
+                http_set_header(request, "Connection", "close");
+        return rc;
 }
 
 int http_check_coding(struct http_request *request, unsigned *ret_status, struct csn_error *err)
@@ -161,33 +203,66 @@ int http_check_coding(struct http_request *request, unsigned *ret_status, struct
                 "a body with Content-Encoding: %.60s is not read here; send it without one", coding);
 }
 
+/* ---- chunks ---- */
+
+/* Whether the line of a chunk's size, without CR and LF, has digits and at most an extension behind them. */
+static bool is_chunk_line(const char *line, const char *end)
+{
+        const char *rest = line;
+        while (rest < end && isxdigit((unsigned char)*rest))
+                rest++;
+        return rest > line && rest - line <= 16 && (rest == end || *rest == ';') &&
+                !has_control(rest, (size_t)(end - rest));
+}
+
+/*
+ * libmicrohttpd takes LF alone for the end of a line (0.9.75).  A chunk's data is at the begin of the buffer, behind
+ * the NUL at the end of the head; or behind the line of the chunk's size, and the end of the last chunk, if all came in
+ * one read.
+ */
+bool http_check_chunk(const struct http_request *request, const char *bytes)
+{
+        const char *line = bytes - 2;
+        if (bytes[-1] != '\n')
+                return true;
+        if (bytes[-2] != '\r')
+                return false;
+        while (line[-1] != '\n' && line[-1] && bytes - line < (ptrdiff_t)HTTP_HEAD_MAX)
+                line--;
+        bool is_behind_chunk = line[-1] == '\n';
+        return is_chunk_line(line, bytes - 2) &&
+                (!is_behind_chunk || (line[-2] == '\r' && line - 1 != request->chunk_end));
+}
+
+void http_took_chunk(struct http_request *request, const char *bytes, size_t len)
+{
+        /* Behind a single byte the next bytes may be read to the same place. */
+        request->chunk_end = len > 1 ? bytes + len : NULL;
+}
+
 /* ---- chunks that libmicrohttpd cannot read ---- */
 
 #define LOOK_US 100000
 #define LOOKS_MAX 3
 
 /* No answer of ours has begun, so this one is whole; libmicrohttpd notices the end of the socket. */
-static void refuse_chunk(struct http_request *request, int fd)
+void http_refuse_chunk(const struct http_request *request, const char *why)
 {
         static const char answer[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-        log_text(LOG_INFO,
-                "http: the chunks of request %s have an extension or a trailer that is longer than the buffer",
-                request->id);
-        send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        shutdown(fd, SHUT_RDWR);
+        log_text(LOG_INFO, "http: the chunks of request %s %s", request->id, why);
+        send(request->client->fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        shutdown(request->client->fd, SHUT_RDWR);
 }
 
 static void look_for_progress(struct http_request *request)
 {
-        const union MHD_ConnectionInfo *info =
-                MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         int unread = 0;
-        if (!info || ioctl(info->connect_fd, FIONREAD, &unread) < 0)
+        if (ioctl(request->client->fd, FIONREAD, &unread) < 0)
                 return;
         request->looks = unread > 0 && unread == request->unread ? request->looks + 1 : 0;
         request->unread = unread;
         if (request->looks == LOOKS_MAX)
-                refuse_chunk(request, info->connect_fd);
+                http_refuse_chunk(request, "have an extension or a trailer that is longer than the buffer");
 }
 
 void http_cut_stuck(struct http *http)

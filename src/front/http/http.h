@@ -25,12 +25,12 @@
 #define HTTP_IDLE_S 75 /* limit in seconds for a connection without traffic and without a pending answer */
 #define HTTP_BODIES_MAX (256 * MIB)        /* bytes of the bodies of all requests; a tenant gets at most half */
 #define HTTP_QUEUES_MAX (24 * MIB)         /* unread bytes of all streams; a tenant gets at most half */
-#define HTTP_READERS_MAX 4096              /* streams that follow events; a tenant gets at most half */
+#define HTTP_READERS_MAX 4096              /* streams of events; a tenant gets at most half */
 #define HTTP_RATE_MIN 1024                 /* bytes of a body per second, averaged over HTTP_WINDOW_US or head_us */
 #define HTTP_WINDOW_US (10 * 1000000ULL)   /* microseconds of a body for which the average rate counts */
-#define HTTP_STREAM_MAX (8 * MIB)          /* bytes of an answer that the client has not read */
-#define HTTP_STREAM_LOW (256 * KIB)        /* from these bytes on http_has_room() is false */
-#define HTTP_STREAM_MIN (16 * KIB)         /* below these bytes http_has_room() is true in any case */
+#define HTTP_STREAM_MAX (8 * MIB)          /* unread bytes of an answer */
+#define HTTP_STREAM_LOW (256 * KIB)        /* bytes from which on http_has_room() is false */
+#define HTTP_STREAM_MIN (16 * KIB)         /* bytes below which http_has_room() is true in any case */
 #define HTTP_PARTS_MAX 4                   /* {names} in a path */
 #define HTTP_FILE_MAX (16 * MIB)           /* bytes of a file as the answer to an internal request */
 
@@ -102,7 +102,7 @@ struct http_events {
         void (*ended)(void *owner);
 };
 
-/* A limit that a request exceeds at present. */
+/* A limit, exceeded by a request. */
 struct http_limit {
         const char *name;
         uint64_t limit, current;
@@ -111,10 +111,10 @@ struct http_limit {
         uint64_t running, queued;
 };
 
-/* What a listener permits; times in microseconds. */
+/* The limits of a listener; times in microseconds. */
 struct http_options {
         struct shares *shares;             /* the ledger; must outlive the listener */
-        enum share requests;               /* the resource that a request in progress takes */
+        enum share requests;               /* the resource of requests in progress */
         unsigned connections_max;          /* see service_connections_max() */
         uint64_t head_us;                  /* for a head, from the begin of its connection */
 };
@@ -137,11 +137,14 @@ struct http_request {
         struct trace trace;                /* the request's span, a child of the client's */
         const char *method, *path;
         const char *uri;                   /* path and query as received */
+        const char *received_uri;          /* as in the request line, with scheme and authority */
+        const char *authority;             /* of received_uri, or NULL */
         char *parts[HTTP_PARTS_MAX];
         struct buf body;
         struct arena arena;
         uint64_t began_us;
         bool chunked;                      /* the body has chunked coding */
+        const char *chunk_end;             /* in the buffer: behind the last taken bytes, or NULL */
         int unread;                        /* bytes in the socket at the last check of http_cut_stuck() */
         unsigned looks;                    /* checks since data was last read */
         char tenant[80];                   /* set by admit(); "" before */
@@ -169,7 +172,7 @@ struct http_request {
         bool waits;                            /* of a stream: room() is awaited */
         struct http_client *client;            /* NULL: an internal request */
         struct holder *holder;                 /* the tenant; the client's address or user before admission */
-        uint64_t charged[SHARES_N];            /* what the request has taken for its holder; given back at its end */
+        uint64_t charged[SHARES_N];            /* for the holder; given back at the end of the request */
         struct http_limit excess;              /* set by a failed http_charge() */
         uint64_t received;                     /* bytes of the body so far */
         struct http_upgrade *raw;              /* the connection was upgraded (upgrade.c) */
@@ -178,7 +181,7 @@ struct http_request {
         struct MHD_Response *response;
         struct watch watch; /* on the socket, while the connection is not read or its end could be missed */
         struct timer reschedule;
-        struct http_queue queue;           /* of a stream: what the client has not read */
+        struct http_queue queue;           /* unread bytes of a stream */
         size_t refused;                    /* bytes of a body that arrived after the refusal */
         struct http_request *next, **link;     /* link: the pointer to this request */
 
@@ -188,7 +191,7 @@ struct http_request {
         void *inner_owner;
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
         const char *type;                  /* of an answer not yet reported */
-        struct buf whole_answer;           /* one that is no stream */
+        struct buf whole_answer;           /* other than a stream */
         size_t body_at;
         bool dropped;                      /* the end is not reported */
 };
@@ -218,7 +221,7 @@ void http_drain(struct http *http);
 int http_draining(const struct http *http, struct csn_error *err);
 size_t http_busy(const struct http *http);           /* requests that are complete and not answered */
 size_t http_connections(const struct http *http);
-uint64_t http_closed(const struct http *http, enum http_closed why);   /* connections that were closed so far */
+uint64_t http_closed(const struct http *http, enum http_closed why);   /* closed connections so far */
 void http_close(struct http *http);                  /* unanswered requests are cut */
 
 void *http_owner(const struct http_request *request);   /* the owner passed to http_open() */
@@ -296,7 +299,7 @@ void http_too_many(struct http_request *request, const struct http_limit *limit,
  */
 int http_charge(struct http_request *request, enum share share, uint64_t amount, struct csn_error *err);
 void http_answer_excess(struct http_request *request, const struct csn_error *err);
-/* Free the body.  The charge for its bytes moves to *ret, for the object that was made of the body. */
+/* Free the body.  The charge for its bytes moves to *ret, for the object made of the body. */
 void http_move_body(struct http_request *request, struct share_charge *ret);
 
 /*

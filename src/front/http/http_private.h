@@ -1,8 +1,8 @@
 /*
  * Shared by the files of src/front/http: the state of a listener and the inside of requests.  Lower files first:
  *
- *   shares            what clients hold of bounded resources
- *   stream_queue      bytes of a stream that its client has not read
+ *   shares            bounded resources by holder
+ *   stream_queue      unread bytes of a stream
  *   clients           age and state of connections, and the deadlines of slow senders
  *   connection        suspends and resumes the connection of a request, and watches its socket
  *   upgrade           connections that speak another protocol after 101
@@ -20,7 +20,7 @@
 
 /*
  * A connection of a listener.  The states up to CLIENT_SENDING have a list each, by the time of entry, and a deadline
- * that is the same for all members.
+ * of the same length for all members.
  */
 struct http_client {
         struct http_client *prev, *next;
@@ -34,10 +34,10 @@ struct http_client {
                 CLIENT_IDLE,               /* its last answer has gone out */
                 CLIENT_SENDING,            /* a body is read */
                 CLIENT_BUSY,               /* an answer is awaited or read */
-                CLIENT_CUT,                /* shut down; libmicrohttpd has not closed it yet */
+                CLIENT_CUT,                /* shut down, and still known to libmicrohttpd */
         } state;
         uint64_t since_us;                 /* time of entry into the state, or begin of the window of the rate */
-        uint64_t mark;                     /* bytes of the body at that time */
+        uint64_t mark;                     /* bytes of the body at since_us */
 };
 
 struct http_clients {
@@ -62,7 +62,7 @@ struct http {
         struct http_request *requests;
         struct http_options options;
         struct http_clients clients[CLIENT_SENDING + 1];
-        size_t clients_n, cut_n;           /* open connections, and those that are CLIENT_CUT */
+        size_t clients_n, cut_n;           /* open connections; of which CLIENT_CUT */
         struct timer deadline;             /* of the first member of each list of clients */
         uint64_t closed[HTTP_CLOSED_N];
         uint64_t looked_us;                /* time of http_cut_stuck()'s last check, in us */
@@ -130,6 +130,14 @@ int http_check_query(struct http_request *request, struct csn_error *err);
  */
 int http_check_form(struct http_request *request, const char *target, const char *version, unsigned *ret_status,
                     struct csn_error *err);
+/* Split the authority of an absolute target off: request->uri and request->path begin with "/" then. */
+void http_split_target(struct http_request *request);
+/* Check the line before the data of a chunk, if the line is still in the buffer.  false: two readings are possible. */
+bool http_check_chunk(const struct http_request *request, const char *bytes);
+/* Note bytes taken from the chunk. */
+void http_took_chunk(struct http_request *request, const char *bytes, size_t len);
+/* Answer 400, log the reason and shut the connection down. */
+void http_refuse_chunk(const struct http_request *request, const char *why);
 /*
  * Work-around for libmicrohttpd before 0.9.77: a chunk extension longer than its buffer stops reading, and
  * libmicrohttpd asks to be called again at once until the idle time-out.  Requests whose bytes stay unread meanwhile

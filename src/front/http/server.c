@@ -117,6 +117,7 @@ static int check_head(struct http_request *request, const char *method, const ch
         struct http *http = request->http;
         const char *length = http_header(request, "Content-Length");
         uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
+        http_split_target(request);
         request->app = http->events->app(http->owner, request);
         if (http_check_form(request, target, version, ret_status, err) < 0 ||
                 http_find_route(request, method, ret_status, err) < 0)
@@ -153,7 +154,8 @@ static enum MHD_Result send_response(struct http_request *request)
         return rc;
 }
 
-static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *len)
+/* Hand on, keep or drop bytes of the body; *len becomes the number of those that were not taken. */
+static enum MHD_Result take_bytes(struct http_request *request, const char *bytes, size_t *len)
 {
         struct csn_error err;
         if (request->state == HTTP_OWNED) {
@@ -182,6 +184,19 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
         }
         *len = 0;
         return MHD_YES;
+}
+
+static enum MHD_Result take_body(struct http_request *request, const char *bytes, size_t *len)
+{
+        size_t all = *len;
+        if (request->chunked && !http_check_chunk(request, bytes)) {
+                http_refuse_chunk(request, "have a line that does not end with CR and LF, or a size that is no number");
+                return MHD_NO;
+        }
+        enum MHD_Result rc = take_bytes(request, bytes, len);
+        if (request->chunked)
+                http_took_chunk(request, bytes, all - *len);
+        return rc;
 }
 
 static void handle(struct http_request *request)

@@ -17,8 +17,8 @@
 /* Resources; their names, units and minima are in shares.c. */
 enum share {
         SHARE_BODIES,                      /* bytes of request bodies and of frames */
-        SHARE_STREAMS,                     /* bytes of answers in parts that no client has read yet */
-        SHARE_READERS,                     /* answers that follow the events of a run or program */
+        SHARE_STREAMS,                     /* unread bytes of answers in parts */
+        SHARE_READERS,                     /* streams of the events of a run or program */
         SHARE_REQUESTS,                    /* requests in progress at the listener of the network */
         SHARE_LOCAL_REQUESTS,              /* the same at the listener for users of this host */
         SHARE_SESSIONS,                    /* sessions of the Model Context Protocol */
@@ -29,7 +29,7 @@ enum share {
 struct shares;
 struct holder;
 
-/* An amount that one holder has taken, for an object that outlives its request.  Zero: nothing. */
+/* An amount of a holder, for an object with a longer life than its request.  Zero: nothing. */
 struct share_charge {
         struct holder *holder;
         enum share share;
@@ -57,7 +57,7 @@ bool share_is_exhausted(const struct holder *holder, enum share share, uint64_t 
 bool share_fits(const struct holder *holder, enum share share, uint64_t amount);
 /* Take an amount.  Errors: CSN_E_BUSY; the text has the resource, the limit and the holder's use. */
 int share_take(struct holder *holder, enum share share, uint64_t amount, struct csn_error *err);
-/* Count an amount that is there in any case. */
+/* Count an amount without a check. */
 void share_count(struct holder *holder, enum share share, uint64_t amount);
 void share_give(struct holder *holder, enum share share, uint64_t amount);
 
