@@ -25,24 +25,62 @@ json_t *compat_scaled(double number, double unit, uint64_t least, uint64_t most)
         return json_integer(scaled < (double)most ? (json_int_t)scaled : (json_int_t)most);
 }
 
+static bool is_blank(char c)
+{
+        return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 json_t *compat_base64(const json_t *text)
 {
         const char *from = json_string_value(text);
         size_t len = json_string_length(text), n = 0;
         char *plain = mem_alloc(len + 1);
-        for (size_t i = 0; i < len; i++)
-                if (!strchr(" \t\r\n", from[i]) || !from[i])
-                        plain[n++] = from[i];
+        for (size_t i = 0; i < len; i++) {
+                plain[n] = from[i];
+                n += !is_blank(from[i]);
+        }
         json_t *json = json_stringn(plain, n);
         free(plain);
         return json;
 }
 
-struct run *compat_judged_run(struct http_request *request, json_t *ours, struct csn_error *err)
+/* ---- bodies ---- */
+
+void compat_refuse(struct compat_given *given, unsigned status, json_t *answer)
 {
-        struct run *run = service_new_run(request, ours, err);
-        if (run)
-                run_set_judged(run);
+        given->status = status;
+        given->answer = http_json_text(answer);
+}
+
+bool compat_answer(struct http_request *request, struct compat_given *given)
+{
+        char *answer = given->answer;
+        if (!given->status)
+                return false;
+        given->answer = NULL;
+        http_answer_json(request, given->status, answer);
+        return true;
+}
+
+void compat_drop(void *given)
+{
+        struct compat_given *own = given;
+        free(own->answer);
+        own->answer = NULL;
+}
+
+int compat_decode(json_t *ours, struct arena *arena, struct run_request *ret, struct csn_error *err)
+{
+        int rc = model_decode(&object_run_request, ours, arena, ret, err);
+        json_decref(ours);
+        return rc;
+}
+
+struct run *compat_run(struct http_request *request, const struct run_request *given)
+{
+        struct run *run = run_new(service_of(request)->engine);
+        *run_request(run) = *given;
+        run_set_judged(run);
         return run;
 }
 

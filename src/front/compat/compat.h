@@ -5,6 +5,9 @@
  * Such a front makes a run_request of the request as JSON, which model_decode() reads, so every bound of fields.def
  * holds for it, too.  Fields that a front does not know are ignored, as the services do.  Errors of admission, quotas
  * and sizes are problems (RFC 9457); errors in the content are answered in the format of the service.
+ *
+ * A struct parse_converter does the conversion, in a helper thread if the body is long.  The converter uses a context
+ * that begin() makes in the loop: copies of settings, and the languages, which do not change while the daemon runs.
  */
 #ifndef FRONT_COMPAT_COMPAT_H
 #define FRONT_COMPAT_COMPAT_H
@@ -22,8 +25,23 @@ bool compat_number(const json_t *json, double *ret);
 json_t *compat_scaled(double number, double unit, uint64_t least, uint64_t most);
 /* Base64 as their decoders take it, with line breaks in it, as ours does.  The caller's reference. */
 json_t *compat_base64(const json_t *text);
-/* service_new_run() for a judge's API: see run_set_judged(). */
-struct run *compat_judged_run(struct http_request *request, json_t *ours, struct csn_error *err);
+
+/* The result of a converter, first in the front's own struct: an answer, or a request to run. */
+struct compat_given {
+        unsigned status; /* of the answer; 0: there is a request */
+        char *answer;    /* from http_json_text() */
+        struct run_request request;
+};
+/* Refuse a body with this answer.  The reference becomes the callee's. */
+void compat_refuse(struct compat_given *given, unsigned status, json_t *answer);
+/* Send the answer, if there is one.  False: there is a request. */
+bool compat_answer(struct http_request *request, struct compat_given *given);
+/* drop() of a converter, for a struct that begins with a struct compat_given. */
+void compat_drop(void *given);
+/* Decode JSON of ours as the request.  The reference becomes the callee's; texts live in the arena. */
+int compat_decode(json_t *ours, struct arena *arena, struct run_request *ret, struct csn_error *err);
+/* A new run for a judge's API, see run_set_judged(); the memory of `given` has to live as long as the run. */
+struct run *compat_run(struct http_request *request, const struct run_request *given);
 /* Whether it may start.  False: it is gone, and the request has its answer. */
 bool compat_may_run(struct http_request *request, struct run *run);
 

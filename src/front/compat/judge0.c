@@ -22,16 +22,18 @@
 
 /* ---- languages ---- */
 
-/* Its place in the table; -1: this host does not run it. */
-static int language_at(const struct http_request *request, double id)
+static const struct language *added_of(const struct http_request *request)
+{
+        return engine_languages(service_of(request)->engine);
+}
+
+/* Its place in the table; -1: this host does not run it.  added: beside the languages that are always there. */
+static int language_at(const struct language *added, double id)
 {
         const struct language *language;
         for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
                 if (judge0_languages_table[i].id == id)
-                        return lang_find(engine_languages(service_of(request)->engine), judge0_languages_table[i].name,
-                                       &language, NULL) == 0
-                                ? (int)i
-                                : -1;
+                        return lang_find(added, judge0_languages_table[i].name, &language, NULL) == 0 ? (int)i : -1;
         return -1;
 }
 
@@ -39,7 +41,7 @@ static void judge0_languages(struct http_request *request)
 {
         json_t *list = json_array();
         for (size_t i = 0; i < JUDGE0_LANGUAGES; i++)
-                if (language_at(request, judge0_languages_table[i].id) >= 0)
+                if (language_at(added_of(request), judge0_languages_table[i].id) >= 0)
                         json_array_append_new(list,
                                 json_pack("{s:i, s:s}", "id", judge0_languages_table[i].id, "name",
                                         judge0_languages_table[i].title));
@@ -55,7 +57,7 @@ static void answer_nothing_there(struct http_request *request)
 static void judge0_language(struct http_request *request)
 {
         uint64_t id;
-        int at = header_event(http_part(request, 0), &id) ? language_at(request, (double)id) : -1;
+        int at = header_event(http_part(request, 0), &id) ? language_at(added_of(request), (double)id) : -1;
         if (at < 0)
                 answer_nothing_there(request);
         else
@@ -82,6 +84,14 @@ struct limit {
         const char *name;
         double least, most, otherwise;
         bool whole;
+};
+
+/* The values that a converter uses. */
+struct judge0_context {
+        const struct language *added; /* to the languages that are always there */
+        struct limits most;
+        struct limit limits[LIMITS];
+        bool base64; /* texts are in base64 */
 };
 
 /* Times are seconds and sizes kB; what each is where a submission says nothing, and at the most. */
@@ -219,32 +229,30 @@ static void check_options(json_t *flaws, const json_t *asked)
         }
 }
 
-static void check_language(json_t *flaws, const struct http_request *request, const json_t *json)
+static void check_language(json_t *flaws, const struct language *added, const json_t *json)
 {
         double id;
         if (!is_given(json))
                 add_flaw(flaws, "language_id", "can't be blank");
         else if (!compat_number(json, &id))
                 add_flaw(flaws, "language_id", "is not a number");
-        else if (language_at(request, id) < 0)
+        else if (language_at(added, id) < 0)
                 add_flaw(flaws, "language_id", "language with id %.15g doesn't exist", id);
 }
 
-static json_t *flaws_of(const struct http_request *request, const json_t *asked)
+static json_t *flaws_of(const struct judge0_context *context, const json_t *asked)
 {
         static const char *const texts[] = { "source_code", "stdin", "expected_output", "command_line_arguments" };
-        struct limit limits[LIMITS];
         json_t *flaws = json_object();
         if (!is_given(json_object_get(asked, "source_code")))
                 add_flaw(flaws, "source_code", "can't be blank");
-        check_language(flaws, request, json_object_get(asked, "language_id"));
+        check_language(flaws, context->added, json_object_get(asked, "language_id"));
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 check_text(flaws, asked, texts[i]);
         if (json_string_length(json_object_get(asked, "command_line_arguments")) > ARGUMENTS_MAX)
                 add_flaw(flaws, "command_line_arguments", "is too long (maximum is %d characters)", ARGUMENTS_MAX);
-        limits_of(request, limits);
         for (size_t i = 0; i < LIMITS; i++)
-                check_limit(flaws, &limits[i], json_object_get(asked, limits[i].name));
+                check_limit(flaws, &context->limits[i], json_object_get(asked, context->limits[i].name));
         check_options(flaws, asked);
         return flaws;
 }
@@ -273,20 +281,24 @@ static double limit_asked(const struct limit *limit, const json_t *asked)
 }
 
 /* The extra time is for the program to end by itself; that it took longer is seen all the same. */
-static json_t *our_limits(const struct http_request *request, const json_t *asked)
+static json_t *our_limits(const struct judge0_context *context, const json_t *asked)
 {
-        const struct limits *most = &service_of(request)->settings->ceilings;
-        struct limit limits[LIMITS];
+        const struct limits *most = &context->most;
         double n[LIMITS];
-        limits_of(request, limits);
         for (size_t i = 0; i < LIMITS; i++)
-                n[i] = limit_asked(&limits[i], asked);
+                n[i] = limit_asked(&context->limits[i], asked);
         double cpu = n[CPU_TIME] > 0 ? n[CPU_TIME] + n[CPU_EXTRA] : 0;
         return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "cpu_ms", compat_scaled(cpu, 1000, 0, most->cpu_ms),
                 "wall_ms", compat_scaled(n[WALL_TIME], 1000, 1, most->wall_ms), "memory_bytes",
                 compat_scaled(n[MEMORY], KB, 4 * MIB, most->memory_bytes), "pids",
                 compat_scaled(n[PROCESSES], 1, 1, most->pids), "output_bytes",
                 compat_scaled(n[FILE_SIZE], KB, 0, most->output_bytes), "output_action", "kill");
+}
+
+static bool is_base64_encoded(const struct http_request *request)
+{
+        const char *given = http_query(request, "base64_encoded");
+        return given && strcmp(given, "true") == 0;
 }
 
 static json_t *as_base64(const json_t *text, bool base64)
@@ -302,15 +314,14 @@ static json_t *as_base64(const json_t *text, bool base64)
 }
 
 /* What a submission has that its record has not, as the text of a label. */
-static json_t *label_of(const struct http_request *request, const json_t *asked, bool base64)
+static json_t *label_of(const struct judge0_context *context, const json_t *asked)
 {
         static const char *const texts[] = { "source_code", "stdin", "expected_output" };
         const json_t *arguments = json_object_get(asked, "command_line_arguments");
-        struct limit limits[LIMITS];
+        const struct limit *limits = context->limits;
         char created[40];
         double id;
         json_t *about = json_object();
-        limits_of(request, limits);
         time_print(time_now_ms(), created, sizeof created);
         compat_number(json_object_get(asked, "language_id"), &id);
         json_object_set_new(about, "language_id", json_integer((json_int_t)id));
@@ -318,7 +329,7 @@ static json_t *label_of(const struct http_request *request, const json_t *asked,
         json_object_set_new(about, "command_line_arguments",
                 is_given(arguments) ? json_deep_copy(arguments) : json_null());
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-                json_object_set_new(about, texts[i], as_base64(json_object_get(asked, texts[i]), base64));
+                json_object_set_new(about, texts[i], as_base64(json_object_get(asked, texts[i]), context->base64));
         for (size_t i = 0; i < LIMITS; i++)
                 json_object_set_new(about, limits[i].name, number_json(&limits[i], limit_asked(&limits[i], asked)));
         char *text = json_dumps(about, JSON_COMPACT);
@@ -328,43 +339,65 @@ static json_t *label_of(const struct http_request *request, const json_t *asked,
         return json;
 }
 
-static json_t *ours_of(const struct http_request *request, const json_t *asked, bool base64)
+static json_t *ours_of(const struct judge0_context *context, const json_t *asked)
 {
         double id;
-        const json_t *arguments = json_object_get(asked, "command_line_arguments");
+        const json_t *arguments = json_object_get(asked, "command_line_arguments"),
+                     *input = json_object_get(asked, "stdin");
         compat_number(json_object_get(asked, "language_id"), &id);
         return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:o}}", "language",
-                judge0_languages_table[language_at(request, id)].name, "code_base64",
-                as_base64(json_object_get(asked, "source_code"), base64), "stdin_base64",
-                is_given(json_object_get(asked, "stdin")) ? as_base64(json_object_get(asked, "stdin"), base64)
-                                                          : json_string(""),
-                "args", arguments_of(arguments), "limits", our_limits(request, asked), "labels", JUDGE0_LABEL,
-                label_of(request, asked, base64));
+                judge0_languages_table[language_at(context->added, id)].name, "code_base64",
+                as_base64(json_object_get(asked, "source_code"), context->base64), "stdin_base64",
+                is_given(input) ? as_base64(input, context->base64) : json_string(""), "args", arguments_of(arguments),
+                "limits", our_limits(context, asked), "labels", JUDGE0_LABEL, label_of(context, asked));
 }
 
-/* NULL: *ret_flaws says why, and is the caller's. */
-static struct run *run_of(struct http_request *request, const json_t *asked, bool base64, json_t **ret_flaws)
+static bool is_base64(const json_t *text)
+{
+        struct arena arena = { 0 };
+        struct bytes bytes;
+        bool good = model_unbase64(&arena, json_string_value(text), json_string_length(text), &bytes);
+        arena_done(&arena);
+        return good;
+}
+
+/* Decode a submission.  Returns the flaws of the submission, the caller's reference; NULL: there are none. */
+static json_t *decode(const struct judge0_context *context, const json_t *asked, struct arena *arena,
+        struct run_request *ret)
 {
         struct csn_error err;
-        struct bytes bytes;
-        json_t *flaws = flaws_of(request, asked),
-               *expected = as_base64(json_object_get(asked, "expected_output"), base64);
-        struct run *run = NULL;
-        if (json_is_string(expected) &&
-                !model_unbase64(&request->arena, json_string_value(expected), json_string_length(expected), &bytes))
+        json_t *flaws = flaws_of(context, asked),
+               *expected = as_base64(json_object_get(asked, "expected_output"), context->base64);
+        if (json_is_string(expected) && !is_base64(expected))
                 add_flaw(flaws, "expected_output", "is not base64");
         json_decref(expected);
-        if (!json_object_size(flaws) && !(run = compat_judged_run(request, ours_of(request, asked, base64), &err)))
+        if (!json_object_size(flaws) && compat_decode(ours_of(context, asked), arena, ret, &err) < 0)
                 add_flaw(flaws,
                         strncmp(err.field, "/code", 5) == 0            ? "source_code"
                                 : strncmp(err.field, "/stdin", 6) == 0 ? "stdin"
                                                                        : "base",
                         "%s", err.text);
-        if (run)
-                json_decref(flaws);
-        else
-                *ret_flaws = flaws;
-        return run;
+        if (json_object_size(flaws))
+                return flaws;
+        json_decref(flaws);
+        return NULL;
+}
+
+static void *begin(struct http_request *request, struct arena *arena)
+{
+        struct judge0_context *context = arena_alloc(arena, sizeof *context);
+        context->added = added_of(request);
+        context->most = service_of(request)->settings->ceilings;
+        context->base64 = is_base64_encoded(request);
+        limits_of(request, context->limits);
+        return context;
+}
+
+static void refuse_body(struct compat_given *given, const struct csn_error *error)
+{
+        compat_refuse(given, MHD_HTTP_BAD_REQUEST,
+                json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error",
+                        json_text(error->text, strlen(error->text))));
 }
 
 /* ---- requests ---- */
@@ -377,10 +410,8 @@ static void answer_error(struct http_request *request, unsigned status, const ch
 /* False: the request has its answer. */
 static bool take_form(struct http_request *request, struct judge0_form *ret)
 {
-        const char *base64 = http_query(request, "base64_encoded");
         struct buf wrong;
-        *ret = (struct judge0_form){ .base64 = base64 && strcmp(base64, "true") == 0,
-                .fields = http_query(request, "fields") };
+        *ret = (struct judge0_form){ .base64 = is_base64_encoded(request), .fields = http_query(request, "fields") };
         if (ret->fields && !ret->fields[0])
                 ret->fields = NULL;
         buf_init(&wrong, 4 * KIB);
@@ -412,37 +443,34 @@ static void on_answer(struct http_request *request, void *own, const struct run_
 
 static const struct run_responder words = { .answer = on_answer };
 
-/* NULL: the request has its answer. */
-static json_t *take_body(struct http_request *request)
+static void *convert(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
 {
-        struct csn_error err;
-        json_t *body = json_body(request, &err);
+        struct compat_given *given = arena_alloc(arena, sizeof *given);
+        json_t *flaws = body ? decode(context, body, arena, &given->request) : NULL;
         if (!body)
-                http_json(request, MHD_HTTP_BAD_REQUEST,
-                          json_pack("{s:i, s:o}", "status", MHD_HTTP_BAD_REQUEST, "error", json_text(err.text,
-                                  strlen(err.text))));
-        return body;
+                refuse_body(given, error);
+        else if (flaws)
+                compat_refuse(given, MHD_HTTP_UNPROCESSABLE_CONTENT, flaws);
+        return given;
 }
 
 static void judge0_submit(struct http_request *request)
 {
         const char *wait = http_query(request, "wait");
         bool waits = wait && strcmp(wait, "true") == 0;
+        struct compat_given *given = parse_of(request)->given;
         struct judge0_form form;
-        json_t *body, *flaws = NULL;
-        if (!take_form(request, &form) || !(body = take_body(request)))
+        if (!take_form(request, &form) || compat_answer(request, given))
                 return;
-        struct run *run = run_of(request, body, form.base64, &flaws);
-        json_decref(body);
-        if (!run) {
-                http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, flaws);
-        } else if (compat_may_run(request, run)) {
-                struct judge0_form *own = arena_alloc(run_arena(run), sizeof *own);
-                *own = form;
-                service_start_run(request, run, waits ? &words : NULL, own, true);
-                if (!waits)
-                        http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
-        }
+        struct run *run = compat_run(request, &given->request);
+        if (!compat_may_run(request, run))
+                return;
+        parse_move(parse_of(request), run_arena(run));
+        struct judge0_form *own = arena_alloc(run_arena(run), sizeof *own);
+        *own = form;
+        service_start_run(request, run, waits ? &words : NULL, own, true);
+        if (!waits)
+                http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
 }
 
 static void judge0_submission(struct http_request *request)
@@ -466,52 +494,112 @@ static void judge0_submission(struct http_request *request)
 
 /* ---- batches ---- */
 
-/* False: the request has its answer. */
-static bool check_batch(struct http_request *request, size_t n)
+/* The error of a batch of n submissions; NULL: none. */
+static const char *batch_flaw(size_t n)
 {
-        if (n > BATCH_MAX)
-                answer_error(request, MHD_HTTP_BAD_REQUEST,
-                        "number of submissions in a batch should be less than or equal to 20");
-        else if (n == 0)
-                answer_error(request, MHD_HTTP_BAD_REQUEST, "there should be at least one submission in a batch");
-        return n && n <= BATCH_MAX;
+        return n > BATCH_MAX ? "number of submissions in a batch should be less than or equal to 20"
+                : n == 0     ? "there should be at least one submission in a batch"
+                             : NULL;
 }
 
-/* A token, or what is wrong with this one; when there is no room for the first, there is for none. */
-static json_t *start_one(struct http_request *request, const json_t *asked, bool base64, bool *started)
+struct member {
+        struct arena arena; /* the memory of the request; a run takes it over */
+        struct run_request request;
+        json_t *flaws; /* NULL: the request can run */
+};
+
+/* The converted body of a batch.  One step of the loop begins one run, for each takes up to some milliseconds. */
+struct batch {
+        struct compat_given given; /* an answer, or nothing */
+        struct member members[BATCH_MAX];
+        size_t n, at; /* members; those that are begun or refused */
+        struct http_request *request;
+        struct timer timer;
+        json_t *answers;
+        bool started;
+};
+
+static void *convert_batch(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
+{
+        struct batch *batch = arena_alloc(arena, sizeof *batch);
+        json_t *all = json_object_get(body, "submissions"), *one;
+        const char *flaw = batch_flaw(json_array_size(all));
+        size_t i;
+        if (!body)
+                refuse_body(&batch->given, error);
+        else if (flaw)
+                compat_refuse(&batch->given, MHD_HTTP_BAD_REQUEST, json_pack("{s:s}", "error", flaw));
+        if (batch->given.status)
+                return batch;
+        json_array_foreach(all, i, one) {
+                struct member *member = &batch->members[batch->n++];
+                member->flaws = decode(context, one, &member->arena, &member->request);
+        }
+        return batch;
+}
+
+static void drop_batch(void *given)
+{
+        struct batch *batch = given;
+        compat_drop(batch);
+        json_decref(batch->answers);
+        for (size_t i = 0; i < batch->n; i++) {
+                json_decref(batch->members[i].flaws);
+                arena_done(&batch->members[i].arena);
+        }
+}
+
+/* A token, or the flaws of this submission; when there is no room for the first run, there is for none. */
+static json_t *start_one(struct batch *batch, struct member *member)
 {
         struct http_limit limit;
         struct csn_error err = { 0 };
-        json_t *flaws = NULL;
-        struct run *run = run_of(request, asked, base64, &flaws);
-        if (!run)
-                return flaws;
-        if (service_may_run(request, run, &limit, &err) < 0) {
+        if (member->flaws)
+                return json_incref(member->flaws);
+        struct run *run = compat_run(batch->request, &member->request);
+        if (service_may_run(batch->request, run, &limit, &err) < 0) {
                 run_free(run);
                 return json_pack("{s:o}", "error", json_text(err.text, strlen(err.text)));
         }
-        service_start_run(request, run, NULL, NULL, true);
-        *started = true;
+        arena_join(run_arena(run), &member->arena);
+        service_start_run(batch->request, run, NULL, NULL, true);
+        batch->started = true;
         return json_pack("{s:s}", "token", run_id(run));
+}
+
+static void on_next(struct timer *timer)
+{
+        struct batch *batch = timer->owner;
+        struct http_request *request = batch->request;
+        json_array_append_new(batch->answers, start_one(batch, &batch->members[batch->at++]));
+        if (batch->at < batch->n) {
+                loop_timer(service_of(request)->loop, timer, 0);
+                return;
+        }
+        request->gone = NULL;
+        http_json(request, batch->started ? MHD_HTTP_CREATED : MHD_HTTP_UNPROCESSABLE_CONTENT,
+                json_incref(batch->answers));
+}
+
+/* Runs that have begun go on, as after the answer. */
+static void on_batch_gone(struct http_request *request)
+{
+        struct batch *batch = request->owner;
+        loop_untimer(service_of(request)->loop, &batch->timer);
 }
 
 static void judge0_submit_batch(struct http_request *request)
 {
+        struct batch *batch = parse_of(request)->given;
         struct judge0_form form;
-        json_t *body, *one;
-        bool started = false;
-        size_t i;
-        if (!take_form(request, &form) || !(body = take_body(request)))
+        if (!take_form(request, &form) || compat_answer(request, &batch->given))
                 return;
-        json_t *all = json_object_get(body, "submissions"), *list = json_array();
-        if (check_batch(request, json_array_size(all))) {
-                json_array_foreach(all, i, one) {
-                        json_array_append_new(list, start_one(request, one, form.base64, &started));
-                }
-                http_json(request, started ? MHD_HTTP_CREATED : MHD_HTTP_UNPROCESSABLE_CONTENT, json_incref(list));
-        }
-        json_decref(list);
-        json_decref(body);
+        batch->request = request;
+        batch->timer = (struct timer){ .fired = on_next, .owner = batch };
+        batch->answers = json_array();
+        request->owner = batch;
+        request->gone = on_batch_gone;
+        loop_timer(service_of(request)->loop, &batch->timer, 0);
 }
 
 static void judge0_batch(struct http_request *request)
@@ -523,8 +611,12 @@ static void judge0_batch(struct http_request *request)
         size_t n = 0;
         for (const char *at = tokens; at && *at; at += strcspn(at, ","), at += *at == ',')
                 n++;
-        if (!take_form(request, &form) || !check_batch(request, n))
+        if (!take_form(request, &form))
                 return;
+        if (batch_flaw(n)) {
+                answer_error(request, MHD_HTTP_BAD_REQUEST, batch_flaw(n));
+                return;
+        }
         list = json_array();
         for (const char *at = tokens; *at && !err.code; at += strcspn(at, ","), at += *at == ',')
                 if (judge0_find(request, arena_copy(&request->arena, at, strcspn(at, ",")), &form, &answer, &err) == 0)
@@ -600,5 +692,15 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
-const struct front judge0_front = { .name = "judge0", .routes = routes, .notes = notes, .parameters = parameters,
-                                    .tags = tags };
+static const struct parse_converter converters[] = {
+        { .handle = judge0_submit, .begin = begin, .convert = convert, .drop = compat_drop },
+        { .handle = judge0_submit_batch, .begin = begin, .convert = convert_batch, .drop = drop_batch },
+        { .handle = NULL },
+};
+
+const struct front judge0_front = { .name = "judge0",
+        .routes = routes,
+        .notes = notes,
+        .converters = converters,
+        .parameters = parameters,
+        .tags = tags };

@@ -15,6 +15,7 @@
 #define RUN_MS 3000                        /* wall clock and CPU time where the request says nothing */
 #define MEMORY_MIN (4 * MIB)               /* as limits.memory_bytes has it */
 #define OUTPUT_MAX (64 * MIB)              /* of both streams together */
+#define RANGE_MAX 1024                     /* bytes of a range of versions; a longer one is unknown */
 #define ASK_AGAIN_US (60 * 1000000ULL)     /* an interpreter that gave no version may have been installed */
 
 /* ---- versions ---- */
@@ -190,9 +191,8 @@ static void refuse(struct http_request *request, unsigned status, const char *te
 }
 
 /* What a client may ask for at the most, in its words. */
-static int check_limits(const struct http_request *request, const json_t *body, struct csn_error *err)
+static int check_limits(const struct limits *most, const json_t *body, struct csn_error *err)
 {
-        const struct limits *most = &service_of(request)->settings->ceilings;
         const struct { const char *name; uint64_t most; bool time;
         } rows[] = {
                 { "compile_memory_limit", most->memory_bytes, false },
@@ -258,8 +258,7 @@ static int check_texts(const json_t *body, struct csn_error *err)
                 : 0;
 }
 
-static int find_runtime(struct http_request *request, const json_t *body, const struct language **ret,
-        struct csn_error *err)
+static int check_runtime(const json_t *body, struct csn_error *err)
 {
         const char *name = json_string_value(json_object_get(body, "language")),
                    *version = json_string_value(json_object_get(body, "version"));
@@ -269,9 +268,6 @@ static int find_runtime(struct http_request *request, const json_t *body, const 
                 return err_field(err, "version", "version is required as a string");
         if (!json_is_array(json_object_get(body, "files")))
                 return err_field(err, "files", "files is required as an array");
-        if (lang_find(engine_languages(service_of(request)->engine), name, ret, NULL) < 0 ||
-            !compat_in_range(version_of(piston_of(request), *ret), version))
-                return err_field(err, "version", "%.100s-%.100s runtime is unknown", name, version);
         return 0;
 }
 
@@ -340,9 +336,8 @@ static json_t *limit_of(const json_t *body, const char *name, uint64_t otherwise
         return number > 0 ? compat_scaled(number, 1, least, most) : json_integer((json_int_t)min_u64(otherwise, most));
 }
 
-static json_t *limits_of(const struct http_request *request, const json_t *body)
+static json_t *limits_of(const struct limits *most, const json_t *body)
 {
-        const struct limits *most = &service_of(request)->settings->ceilings;
         json_t *limits =
                 json_pack("{s:o, s:o, s:s}", "wall_ms", limit_of(body, "run_timeout", RUN_MS, 1, most->wall_ms),
                         "cpu_ms", limit_of(body, "run_cpu_time", RUN_MS, 1, most->cpu_ms), "output_action", "kill");
@@ -366,12 +361,11 @@ static json_t *stdin_of(const json_t *body)
         return json;
 }
 
-static json_t *ours_of(const struct http_request *request, json_t *body, const struct language *language,
-        struct csn_error *err)
+static json_t *ours_of(const struct limits *most, json_t *body, const struct language *language, struct csn_error *err)
 {
         json_t *args = json_object_get(body, "args");
         json_t *ours = json_pack("{s:s, s:o, s:o}", "language", language->name, "stdin", stdin_of(body), "limits",
-                limits_of(request, body));
+                limits_of(most, body));
         if (json_is_array(args))
                 json_object_set(ours, "args", args);
         if (add_files(ours, json_object_get(body, "files"), err) == 0)
@@ -382,10 +376,14 @@ static json_t *ours_of(const struct http_request *request, json_t *body, const s
 
 /* ---- the answer ---- */
 
-/* In the run's arena. */
+/* A converted body; of a run the struct is in the run's arena. */
 struct execution {
+        struct csn_error unnamed;        /* the body names no language and version; code 0: it does */
+        const char *name, *range;        /* of the language and its versions, as asked */
+        const struct language *language; /* NULL: unknown */
+        struct csn_error flaw;           /* in the rest of the body; code 0: there is none */
+        struct run_request given;
         struct run *run;
-        const char *language;
         char version[32];
         struct interleave output;          /* of both streams */
 };
@@ -433,8 +431,8 @@ static void on_answer(struct http_request *request, void *own, const struct run_
                 return;
         }
         http_json(request, MHD_HTTP_OK,
-                json_pack("{s:s, s:s, s:o}", "language", execution->language, "version", execution->version, "run",
-                        stage_of(execution, result, &ending)));
+                json_pack("{s:s, s:s, s:o}", "language", execution->language->name, "version", execution->version,
+                        "run", stage_of(execution, result, &ending)));
 }
 
 static void on_output(void *own, int stream, const void *bytes, size_t len)
@@ -453,34 +451,72 @@ static const struct run_responder words = { .answer = on_answer, .output = on_ou
 
 /* ---- POST /api/v2/execute ---- */
 
-/* NULL with err: it is none. */
-static struct execution *prepare(struct http_request *request, json_t *body, struct csn_error *err)
+struct piston_context {
+        const struct language *added; /* to the languages that are always there */
+        struct limits most;
+};
+
+static void *begin(struct http_request *request, struct arena *arena)
 {
-        const struct language *language = NULL;
-        if (find_runtime(request, body, &language, err) < 0 || check_files(json_object_get(body, "files"), err) < 0 ||
-                check_texts(body, err) < 0 || check_limits(request, body, err) < 0)
-                return NULL;
-        json_t *ours = ours_of(request, body, language, err);
-        struct run *run = ours ? compat_judged_run(request, ours, err) : NULL;
-        if (!run)
-                return NULL;
-        struct execution *execution = arena_alloc(run_arena(run), sizeof *execution);
-        *execution = (struct execution){ .run = run, .language = language->name };
-        snprintf(execution->version, sizeof execution->version, "%s", version_of(piston_of(request), language));
-        interleave_init(&execution->output, OUTPUT_MAX);
+        const struct service *service = service_of(request);
+        struct piston_context *context = arena_alloc(arena, sizeof *context);
+        *context = (struct piston_context){ engine_languages(service->engine), service->settings->ceilings };
+        return context;
+}
+
+static void convert_named(json_t *body, const struct piston_context *context, struct execution *execution,
+        struct arena *arena)
+{
+        struct csn_error *err = &execution->flaw;
+        const char *name = json_string_value(json_object_get(body, "language")),
+                   *range = json_string_value(json_object_get(body, "version"));
+        execution->name = arena_text(arena, "%.100s", name);
+        execution->range = arena_text(arena, "%.*s", RANGE_MAX, range);
+        if (strlen(range) > RANGE_MAX || lang_find(context->added, name, &execution->language, NULL) < 0 ||
+                check_files(json_object_get(body, "files"), err) < 0 || check_texts(body, err) < 0 ||
+                check_limits(&context->most, body, err) < 0)
+                return;
+        json_t *ours = ours_of(&context->most, body, execution->language, err);
+        if (ours)
+                compat_decode(ours, arena, &execution->given, err);
+}
+
+static void *convert(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
+{
+        struct execution *execution = arena_alloc(arena, sizeof *execution);
+        if (!body)
+                execution->unnamed = *error;
+        else if (check_runtime(body, &execution->unnamed) == 0)
+                convert_named(body, context, execution, arena);
         return execution;
+}
+
+/* Which versions there are the loop alone knows. */
+static int check_version(struct http_request *request, struct execution *execution, struct csn_error *err)
+{
+        const char *version = execution->language ? version_of(piston_of(request), execution->language) : "";
+        if (!execution->language || !compat_in_range(version, execution->range))
+                return err_field(err, "version", "%s-%.100s runtime is unknown", execution->name, execution->range);
+        snprintf(execution->version, sizeof execution->version, "%s", version);
+        return 0;
 }
 
 static void execute(struct http_request *request)
 {
-        struct csn_error err;
-        json_t *body = json_body(request, &err);
-        struct execution *execution = body ? prepare(request, body, &err) : NULL;
-        json_decref(body);
-        if (!execution)
+        struct execution *execution = parse_of(request)->given;
+        struct csn_error err = execution->unnamed;
+        if (!err.code && check_version(request, execution, &err) == 0)
+                err = execution->flaw;
+        if (err.code) {
                 refuse(request, MHD_HTTP_BAD_REQUEST, err.text);
-        else if (compat_may_run(request, execution->run))
-                service_start_run(request, execution->run, &words, execution, false);
+                return;
+        }
+        execution->run = compat_run(request, &execution->given);
+        if (!compat_may_run(request, execution->run))
+                return;
+        parse_move(parse_of(request), run_arena(execution->run));
+        interleave_init(&execution->output, OUTPUT_MAX);
+        service_start_run(request, execution->run, &words, execution, false);
 }
 
 static void piston_execute(struct http_request *request)
@@ -515,5 +551,15 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
-const struct front piston_front = { .name = "piston", .routes = routes, .notes = notes, .tags = tags,
-                                    .state_size = sizeof(struct piston), .close = on_close };
+static const struct parse_converter converters[] = {
+        { .handle = piston_execute, .begin = begin, .convert = convert },
+        { .handle = NULL },
+};
+
+const struct front piston_front = { .name = "piston",
+        .routes = routes,
+        .notes = notes,
+        .converters = converters,
+        .tags = tags,
+        .state_size = sizeof(struct piston),
+        .close = on_close };

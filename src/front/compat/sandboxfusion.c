@@ -48,8 +48,9 @@ static const char *const languages[] = {
         "racket",
 };
 
-/* In the run's arena. */
+/* A converted body; of a run the struct is in the run's arena. */
 struct fusion {
+        struct compat_given given;
         struct run *run;
         char **names;                      /* to fetch */
         size_t names_n;
@@ -276,61 +277,72 @@ static const struct run_responder words = { .answer = on_answer };
  * A language of SandboxFusion that this host lacks is answered as a failure of the runner.  False: the request has
  * its answer.
  */
-static bool has_language(struct http_request *request, json_t *body)
+static bool has_language(struct compat_given *given, const struct language *added, json_t *body)
 {
         json_t *name = json_object_get(body, "language");
         const struct language *language;
         struct csn_error err;
-        if (lang_find(engine_languages(service_of(request)->engine), json_string_value(name), &language, &err) == 0)
+        if (lang_find(added, json_string_value(name), &language, &err) == 0)
                 return true;
         for (size_t i = 0; i < ARRAY_LEN(languages); i++)
                 if (strcmp(languages[i], json_string_value(name)) == 0) {
-                        fusion_refuse(request, &err);
+                        compat_refuse(given, MHD_HTTP_OK, fusion_no_run(&err));
                         return false;
                 }
         json_t *flaws = json_array();
         fusion_add_flaw(flaws, "literal_error", err.text, "language", NULL, name);
-        fusion_answer_flaws(request, flaws);
+        compat_refuse(given, MHD_HTTP_UNPROCESSABLE_CONTENT, fusion_flaws(flaws));
         return false;
 }
 
-static void start(struct http_request *request, json_t *body)
+static void convert_valid(json_t *body, struct fusion *fusion, struct arena *arena)
 {
         struct csn_error err;
-        json_t *name;
+        json_t *names = json_object_get(body, "fetch_files"), *name;
         size_t i;
-        struct run *run = compat_judged_run(request, ours_of(body), &err);
-        if (!run) {
-                fusion_refuse(request, &err);
+        if (compat_decode(ours_of(body), arena, &fusion->given.request, &err) < 0) {
+                compat_refuse(&fusion->given, MHD_HTTP_OK, fusion_no_run(&err));
                 return;
         }
-        if (!compat_may_run(request, run))
-                return;
-        struct fusion *fusion = arena_alloc(run_arena(run), sizeof *fusion);
-        fusion->run = run;
-        fusion->names_n = json_array_size(json_object_get(body, "fetch_files"));
-        fusion->names = arena_alloc(run_arena(run), fusion->names_n * sizeof *fusion->names + 1);
+        fusion->names_n = json_array_size(names);
+        fusion->names = arena_alloc(arena, fusion->names_n * sizeof *fusion->names + 1);
         if (fusion->names_n)
-                fusion->kept = arena_alloc(run_arena(run), FETCH_MAX * sizeof *fusion->kept);
-        json_array_foreach(json_object_get(body, "fetch_files"), i, name) {
-                fusion->names[i] = arena_text(run_arena(run), "%s", json_string_value(name));
+                fusion->kept = arena_alloc(arena, FETCH_MAX * sizeof *fusion->kept);
+        json_array_foreach(names, i, name) {
+                fusion->names[i] = arena_text(arena, "%s", json_string_value(name));
         }
-        run_set_storage(run, &storage, fusion);
-        service_start_run(request, run, &words, fusion, false);
+}
+
+static void *convert_run_code(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
+{
+        struct fusion *fusion = arena_alloc(arena, sizeof *fusion);
+        json_t *flaws = body ? flaws_of(body) : fusion_no_json(error);
+        if (json_array_size(flaws))
+                compat_refuse(&fusion->given, MHD_HTTP_UNPROCESSABLE_CONTENT, fusion_flaws(json_incref(flaws)));
+        else if (has_language(&fusion->given, context, body))
+                convert_valid(body, fusion, arena);
+        json_decref(flaws);
+        return fusion;
+}
+
+static void *begin(struct http_request *request, struct arena *arena)
+{
+        (void)arena;
+        return (void *)(uintptr_t)engine_languages(service_of(request)->engine);
 }
 
 static void fusion_run_code(struct http_request *request)
 {
-        json_t *body = fusion_body(request);
-        if (!body)
+        struct fusion *fusion = parse_of(request)->given;
+        if (compat_answer(request, &fusion->given))
                 return;
-        json_t *flaws = flaws_of(body);
-        if (json_array_size(flaws))
-                fusion_answer_flaws(request, json_incref(flaws));
-        else if (has_language(request, body))
-                start(request, body);
-        json_decref(flaws);
-        json_decref(body);
+        struct run *run = compat_run(request, &fusion->given.request);
+        if (!compat_may_run(request, run))
+                return;
+        parse_move(parse_of(request), run_arena(run));
+        fusion->run = run;
+        run_set_storage(run, &storage, fusion);
+        service_start_run(request, run, &words, fusion, false);
 }
 
 /* ---- data sets ---- */
@@ -342,19 +354,20 @@ static void fusion_list_datasets(struct http_request *request)
 
 static void fusion_dataset(struct http_request *request)
 {
-        json_t *body = fusion_body(request);
-        if (!body)
-                return;
+        struct csn_error err;
+        json_t *body = json_body(request, &err);
         const char *name = json_string_value(json_object_get(body, "dataset"));
         if (name) {
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
-                        "no eval class found for dataset %s: this server runs programs (POST /run_code); it has no "
-                        "data sets, and so no prompts and no metrics",
-                        name);
+                http_json(request, MHD_HTTP_BAD_REQUEST,
+                        fusion_detail(
+                                "no eval class found for dataset %s: this server runs programs (POST /run_code); it has no "
+                                "data sets, and so no prompts and no metrics",
+                                name));
         } else {
-                json_t *flaws = json_array();
-                fusion_add_flaw(flaws, "missing", "Field required", "dataset", NULL, json_null());
-                fusion_answer_flaws(request, flaws);
+                json_t *flaws = body ? json_array() : fusion_no_json(&err);
+                if (body)
+                        fusion_add_flaw(flaws, "missing", "Field required", "dataset", NULL, json_null());
+                http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, fusion_flaws(flaws));
         }
         json_decref(body);
 }
@@ -412,4 +425,12 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
-const struct front sandboxfusion_front = { .name = "sandboxfusion", .routes = routes, .notes = notes, .tags = tags };
+static const struct parse_converter converters[] = {
+        { .handle = fusion_run_code, .begin = begin, .convert = convert_run_code, .drop = compat_drop },
+        { .handle = fusion_submit, .begin = begin, .convert = fusion_convert_submit, .drop = fusion_drop_submit },
+        { .handle = NULL },
+};
+
+const struct front sandboxfusion_front = {
+        .name = "sandboxfusion", .routes = routes, .notes = notes, .converters = converters, .tags = tags
+};

@@ -20,29 +20,24 @@ void fusion_add_flaw(json_t *flaws, const char *type, const char *message, const
                 json_pack("{s:s, s:o, s:s, s:O}", "type", type, "loc", place, "msg", message, "input", input));
 }
 
-void fusion_answer_flaws(struct http_request *request, json_t *flaws)
+json_t *fusion_flaws(json_t *flaws)
 {
-        http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, json_pack("{s:o}", "detail", flaws));
+        return json_pack("{s:o}", "detail", flaws);
 }
 
-void fusion_answer_detail(struct http_request *request, unsigned status, const char *fmt, ...)
+json_t *fusion_detail(const char *fmt, ...)
 {
         va_list args;
         va_start(args, fmt);
         json_t *text = json_vsprintf(fmt, args);
         va_end(args);
-        http_json(request, status, json_pack("{s:o}", "detail", text));
+        return json_pack("{s:o}", "detail", text);
 }
 
-json_t *fusion_body(struct http_request *request)
+json_t *fusion_no_json(const struct csn_error *error)
 {
-        struct csn_error err;
-        json_t *body = json_body(request, &err);
-        if (!body)
-                fusion_answer_flaws(request,
-                        json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg",
-                                "JSON decode error", "input", "ctx", "error", err.text));
-        return body;
+        return json_pack("[{s:s, s:[s], s:s, s:{}, s:{s:s}}]", "type", "json_invalid", "loc", "body", "msg",
+                "JSON decode error", "input", "ctx", "error", error->text);
 }
 
 /* ---- records of runs ---- */
@@ -112,10 +107,9 @@ static json_t *answer_with(enum answer answer, json_t *message, json_t *run, jso
                 "compile_result", "run_result", run, "executor_pod_name", "files", files);
 }
 
-void fusion_refuse(struct http_request *request, const struct csn_error *error)
+json_t *fusion_no_run(const struct csn_error *error)
 {
-        http_json(request, MHD_HTTP_OK, answer_with(SANDBOX_ERROR, json_text(error->text, strlen(error->text)),
-                                                    json_null(), json_object()));
+        return answer_with(SANDBOX_ERROR, json_text(error->text, strlen(error->text)), json_null(), json_object());
 }
 
 json_t *fusion_answer(const struct run_result *result, json_t *files)

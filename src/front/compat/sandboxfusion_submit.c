@@ -14,11 +14,12 @@
 
 /* ---- one test after another ---- */
 
-/* Goes with the last of its runs. */
+/* A converted body.  The last of its runs frees the struct. */
 struct submission {
+        struct compat_given given; /* the request of each run, without its input */
+        struct arena arena;        /* the memory of all this, from the first run on */
         size_t runs;
-        json_t *body, *cases, *code, *tests;
-        const char *language;
+        json_t *id, *cases, *code, *tests;
         bool all;                          /* also after one has failed */
         bool accepted;
 };
@@ -30,13 +31,21 @@ static json_t *config_of(const json_t *body)
         return json_object_get(body, "config");
 }
 
-static void submission_free(struct submission *submission)
+void fusion_drop_submit(void *given)
 {
-        json_decref(submission->body);
+        struct submission *submission = given;
+        compat_drop(submission);
+        json_decref(submission->id);
         json_decref(submission->cases);
         json_decref(submission->code);
         json_decref(submission->tests);
-        free(submission);
+}
+
+static void submission_free(struct submission *submission)
+{
+        struct arena arena = submission->arena;
+        fusion_drop_submit(submission);
+        arena_done(&arena);
 }
 
 static json_t *next_case(const struct submission *submission)
@@ -44,23 +53,15 @@ static json_t *next_case(const struct submission *submission)
         return json_array_get(submission->cases, json_array_size(submission->tests));
 }
 
-static json_t *ours_of(const struct submission *submission)
-{
-        double seconds = 0;
-        compat_number(json_object_get(config_of(submission->body), "run_timeout"), &seconds);
-        return json_pack("{s:s, s:O, s:O, s:{s:o}}", "language", submission->language, "code", submission->code,
-                "stdin", json_object_get(json_object_get(next_case(submission), "input"), "stdin"), "limits", "wall_ms",
-                compat_scaled(seconds != 0 ? seconds : TIMEOUT_S, 1000, 1, FUSION_WALL_MS_MAX));
-}
-
 /* False: the request has its answer. */
 static bool start_next(struct http_request *request, struct submission *submission)
 {
-        struct csn_error err;
-        struct run *run = compat_judged_run(request, ours_of(submission), &err);
-        if (!run)
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        if (!run || !compat_may_run(request, run))
+        const json_t *input = json_object_get(json_object_get(next_case(submission), "input"), "stdin");
+        struct run_request given = submission->given.request;
+        given.stdin = (struct bytes){ (char *)(uintptr_t)json_string_value(input), json_string_length(input) };
+        MARK(&given, run_request, stdin);
+        struct run *run = compat_run(request, &given);
+        if (!compat_may_run(request, run))
                 return false;
         submission->runs++;
         service_start_run(request, run, &words, submission, false);
@@ -70,9 +71,9 @@ static bool start_next(struct http_request *request, struct submission *submissi
 static void answer(struct http_request *request, const struct submission *submission)
 {
         http_json(request, MHD_HTTP_OK,
-                json_pack("{s:O, s:b, s:O, s:n, s:n, s:O, s:n, s:n}", "id", json_object_get(submission->body, "id"),
-                        "accepted", submission->accepted, "extracted_code", submission->code, "full_code", "test_code",
-                        "tests", submission->tests, "extracted_type", "extra"));
+                json_pack("{s:O, s:b, s:O, s:n, s:n, s:O, s:n, s:n}", "id", submission->id, "accepted",
+                        submission->accepted, "extracted_code", submission->code, "full_code", "test_code", "tests",
+                        submission->tests, "extracted_type", "extra"));
 }
 
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
@@ -124,13 +125,22 @@ static json_t *flaws_of(json_t *body)
         return flaws;
 }
 
-/* As a list, or as the text of one, as tables have it.  The caller's reference; NULL: it is neither. */
+/* Of a list, or of the text of one, as tables have it.  The caller's reference; NULL: neither, or over a ceiling. */
+static json_t *list_of(json_t *test)
+{
+        const char *text = json_string_value(test);
+        size_t len = json_string_length(test);
+        if (!text)
+                return json_incref(test);
+        return model_is_deeper(text, len, JSON_BODY_DEPTH_MAX) || model_has_many_parts(text, len, JSON_BODY_PARTS_MAX)
+                ? NULL
+                : json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+}
+
+/* The caller's reference; NULL: there are none. */
 static json_t *cases_of(const json_t *config)
 {
-        json_t *test = json_object_get(json_object_get(config, "provided_data"), "test"), *one;
-        json_t *cases = json_is_string(test)
-                ? json_loadb(json_string_value(test), json_string_length(test), JSON_ALLOW_NUL, NULL)
-                : json_incref(test);
+        json_t *cases = list_of(json_object_get(json_object_get(config, "provided_data"), "test")), *one;
         size_t i, n = json_array_size(cases);
         bool good = n && n <= CASES_MAX;
         json_array_foreach(cases, i, one) {
@@ -143,8 +153,8 @@ static json_t *cases_of(const json_t *config)
         return NULL;
 }
 
-/* What hinders it, in the words of the service as far as it has some; false: the request has its answer. */
-static bool can_grade(struct http_request *request, const json_t *body, const struct language **ret)
+/* The reason against a grading, in the words of the service as far as the service has some; NULL: none. */
+static json_t *refusal(const struct language *added, const json_t *body, const struct language **ret)
 {
         const json_t *config = config_of(body), *logic = json_object_get(config, "custom_extract_logic");
         const char *set = json_string_value(json_object_get(body, "dataset")),
@@ -152,59 +162,74 @@ static bool can_grade(struct http_request *request, const json_t *body, const st
         const char *language = json_string_value(json_object_get(config, "language"));
         struct csn_error err;
         if (!type)
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
+                return fusion_detail(
                         "no eval class found for dataset %s: there are no data sets here; tests have to come with "
                         "the request, as config.provided_data of dataset_type CommonOJDataset",
                         set);
-        else if (strcmp(type, "CommonOJDataset") != 0)
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
-                        "eval class %s not found: CommonOJDataset is the only one here", type);
-        else if (!language)
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
-                        "config.language field must exist for CommonOJDataset, got None");
-        else if (!json_is_object(json_object_get(config, "provided_data")))
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
+        if (strcmp(type, "CommonOJDataset") != 0)
+                return fusion_detail("eval class %s not found: CommonOJDataset is the only one here", type);
+        if (!language)
+                return fusion_detail("config.language field must exist for CommonOJDataset, got None");
+        if (!json_is_object(json_object_get(config, "provided_data")))
+                return fusion_detail(
                         "request.config.provided_data should be a dict: there is no database to look in for %s", set);
-        else if (logic && !json_is_null(logic))
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
-                        "config.custom_extract_logic is a program for the server itself, and is not run");
-        else if (lang_find(engine_languages(service_of(request)->engine), language, ret, &err) < 0)
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST, "%s", err.text);
-        else
-                return true;
-        return false;
+        if (logic && !json_is_null(logic))
+                return fusion_detail("config.custom_extract_logic is a program for the server itself, and is not run");
+        if (lang_find(added, language, ret, &err) < 0)
+                return fusion_detail("%s", err.text);
+        return NULL;
 }
 
-static void grade(struct http_request *request, json_t *body, json_t *cases, const struct language *language)
+static void convert_valid(const json_t *body, const struct language *language, struct submission *submission,
+        struct arena *arena)
 {
-        const char *completion = json_string_value(json_object_get(body, "completion"));
-        struct bytes code = compat_program(completion, language->name, &request->arena);
-        struct submission *submission = mem_alloc(sizeof *submission);
-        *submission = (struct submission){ .body = json_incref(body),
-                .cases = json_incref(cases),
-                .code = json_stringn(code.bytes, code.len),
-                .tests = json_array(),
-                .language = language->name,
-                .accepted = true,
-                .all = json_is_true(json_object_get(json_object_get(config_of(body), "extra"), "run_all_cases")) };
-        if (!start_next(request, submission))
-                submission_free(submission);
+        const json_t *config = config_of(body);
+        struct bytes code =
+                compat_program(json_string_value(json_object_get(body, "completion")), language->name, arena);
+        struct csn_error err;
+        double seconds = 0;
+        submission->cases = cases_of(config);
+        if (!submission->cases) {
+                compat_refuse(&submission->given, MHD_HTTP_BAD_REQUEST,
+                        fusion_detail(
+                                "config.provided_data.test should be a list of 1 to %d tests, each with input.stdin and "
+                                "output.stdout",
+                                CASES_MAX));
+                return;
+        }
+        compat_number(json_object_get(config, "run_timeout"), &seconds);
+        submission->id = json_incref(json_object_get(body, "id"));
+        submission->code = json_stringn(code.bytes, code.len);
+        submission->tests = json_array();
+        submission->accepted = true;
+        submission->all = json_is_true(json_object_get(json_object_get(config, "extra"), "run_all_cases"));
+        json_t *ours = json_pack("{s:s, s:O, s:{s:o}}", "language", language->name, "code", submission->code, "limits",
+                "wall_ms", compat_scaled(seconds != 0 ? seconds : TIMEOUT_S, 1000, 1, FUSION_WALL_MS_MAX));
+        if (compat_decode(ours, arena, &submission->given.request, &err) < 0)
+                compat_refuse(&submission->given, MHD_HTTP_BAD_REQUEST, fusion_detail("%s", err.text));
+}
+
+void *fusion_convert_submit(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
+{
+        const struct language *language = NULL;
+        struct submission *submission = arena_alloc(arena, sizeof *submission);
+        json_t *flaws = body ? flaws_of(body) : fusion_no_json(error), *why = NULL;
+        if (json_array_size(flaws))
+                compat_refuse(&submission->given, MHD_HTTP_UNPROCESSABLE_CONTENT, fusion_flaws(json_incref(flaws)));
+        else if ((why = refusal(context, body, &language)))
+                compat_refuse(&submission->given, MHD_HTTP_BAD_REQUEST, why);
+        else
+                convert_valid(body, language, submission, arena);
+        json_decref(flaws);
+        return submission;
 }
 
 void fusion_submit(struct http_request *request)
 {
-        const struct language *language = NULL;
-        json_t *body = fusion_body(request), *flaws = body ? flaws_of(body) : NULL, *cases = NULL;
-        if (json_array_size(flaws))
-                fusion_answer_flaws(request, json_incref(flaws));
-        else if (body && can_grade(request, body, &language) && !(cases = cases_of(config_of(body))))
-                fusion_answer_detail(request, MHD_HTTP_BAD_REQUEST,
-                        "config.provided_data.test should be a list of 1 to %d tests, each with input.stdin and "
-                        "output.stdout",
-                        CASES_MAX);
-        else if (cases)
-                grade(request, body, cases, language);
-        json_decref(cases);
-        json_decref(flaws);
-        json_decref(body);
+        struct submission *submission = parse_of(request)->given;
+        if (compat_answer(request, &submission->given))
+                return;
+        parse_move(parse_of(request), &submission->arena);
+        if (!start_next(request, submission))
+                submission_free(submission);
 }

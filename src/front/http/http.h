@@ -275,6 +275,12 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
         uint64_t size);
 /* Answer with JSON.  The reference becomes the callee's. */
 void http_json(struct http_request *request, unsigned status, json_t *json);
+/*
+ * The same in two parts: http_json_text() takes the reference and writes the text, which is the caller's, also in a
+ * helper thread.  http_answer_json() takes the text; NULL: the text could not be written, which is an error.
+ */
+char *http_json_text(json_t *json);
+void http_answer_json(struct http_request *request, unsigned status, char *text);
 /* For admit(): answer with this error and status.  Returns -error->code. */
 int http_refuse(struct http_request *request, unsigned status, const struct csn_error *error);
 /* The code of a problem by status alone; the last row has no code. */

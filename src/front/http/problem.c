@@ -117,15 +117,25 @@ void http_fail(struct http_request *request, const struct csn_error *error)
         http_problem(request, (unsigned)csn_code_http(error->code), error);
 }
 
-void http_json(struct http_request *request, unsigned status, json_t *json)
+char *http_json_text(json_t *json)
 {
         char *text = model_write(json, JSON_COMPACT | JSON_ENCODE_ANY | MODEL_MEASURED);
-        struct csn_error err;
         json_decref(json);
+        return text;
+}
+
+void http_answer_json(struct http_request *request, unsigned status, char *text)
+{
+        struct csn_error err;
         if (text) {
                 http_answer(request, status, "application/json", text, strlen(text));
                 return;
         }
         err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
         http_fail(request, &err);
+}
+
+void http_json(struct http_request *request, unsigned status, json_t *json)
+{
+        http_answer_json(request, status, http_json_text(json));
 }

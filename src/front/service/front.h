@@ -6,7 +6,7 @@
  * service and the HTTP server call a front through this struct only, so adding a front changes no other front and no
  * file below it.
  *
- * Every pointer may be NULL: the front has no such part.  Every list ends with a row whose first member is NULL.
+ * Every pointer may be NULL: the front has no such part.  Every list ends with a row that has NULL as its first member.
  */
 #ifndef FRONT_SERVICE_FRONT_H
 #define FRONT_SERVICE_FRONT_H
@@ -14,6 +14,7 @@
 #include "front/http/http.h"
 
 struct service;
+struct parse_converter; /* front/service/parse.h */
 
 /*
  * An operation of OpenAPI beside its route.  A route without a note answers 200 with its object, and takes its object.
@@ -48,7 +49,7 @@ struct front_value {
         const char *text;
 };
 
-/* A group of operations: those whose path begins with `path`; the longest match of all fronts decides. */
+/* A group of operations: those with a path that begins with `path`; the longest match of all fronts decides. */
 struct front_tag {
         const char *path, *tag;
         const char *text;                  /* NULL: another row of the tag has the text */
@@ -60,6 +61,7 @@ struct front {
                 *routes; /* admitted by the keys of the service; errors are answered as problems (RFC 9457) */
 
         const struct front_note *notes;
+        const struct parse_converter *converters; /* of bodies of the front's routes, in any of its applications */
         const struct front_value *headers, *parameters;
         const struct front_tag *tags;
         const struct object *const *objects;   /* of answers that no route names */

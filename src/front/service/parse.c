@@ -54,12 +54,25 @@ static int parse_struct(struct parse *parse, const char *text, size_t len)
         return rc;
 }
 
+static void parse_tree(struct parse *parse, const char *text, size_t len)
+{
+        const struct parse_converter *converter = parse->converter;
+        parse->tree = parse->kind.load(text, len, &parse->error);
+        if (!converter)
+                return;
+        parse->given = converter->convert(parse->tree, &parse->error, parse->context, &parse->arena);
+        if (converter->keeps_tree)
+                return;
+        json_decref(parse->tree);
+        parse->tree = NULL;
+}
+
 static void parse_text(struct parse *parse, const char *text, size_t len)
 {
         if (parse->digests)
                 files_sha256_bytes(text, len, parse->sha256);
         if (parse->kind.load)
-                parse->tree = parse->kind.load(text, len, &parse->error);
+                parse_tree(parse, text, len);
         else
                 parse_struct(parse, text, len);
 }
@@ -77,6 +90,8 @@ static void work(struct job *job)
 static void release(struct job *job)
 {
         struct parse *parse = job->owner;
+        if (parse->given && parse->converter && parse->converter->drop)
+                parse->converter->drop(parse->given);
         arena_done(&parse->arena);
         json_decref(parse->tree);
         json_decref(parse->id);
@@ -91,11 +106,11 @@ static void on_released(struct job *job)
         free(job->owner);
 }
 
-/* A tree has as many parts as the text had values, so a helper thread frees it, too. */
+/* A tree has as many parts as the text had values, so a helper thread frees it, too; and a struct that nobody took. */
 static void parse_release(struct parse *parse)
 {
         parse->job = (struct job){ .work = release, .done = on_released, .owner = parse };
-        if (parse->tree && parse->workers)
+        if ((parse->tree || (parse->given && parse->converter)) && parse->workers)
                 worker_submit(parse->workers, parse->share, &parse->job);
         else
                 release(&parse->job), on_released(&parse->job);
@@ -110,27 +125,38 @@ static void on_done(struct job *job)
                 parse->done(parse->owner);
 }
 
-struct parse *parse_start(struct workers *workers, const char *share, const struct parse_kind *kind, char *text,
-        size_t len, bool digests, void (*done)(void *owner), void *owner)
+static struct parse *parse_new(const struct parse_kind *kind)
 {
         struct parse *parse = mem_alloc(sizeof *parse);
-        *parse = (struct parse){ .workers = workers,
-                .kind = *kind,
-                .text = text,
-                .len = len,
-                .digests = digests,
-                .done = done,
-                .owner = owner };
+        parse->kind = *kind;
+        return parse;
+}
+
+static void submit(struct workers *workers, struct parse *parse, const char *share, char *text, size_t len,
+        void (*done)(void *owner), void *owner)
+{
+        parse->workers = workers;
+        parse->text = text;
+        parse->len = len;
+        parse->done = done;
+        parse->owner = owner;
         snprintf(parse->share, sizeof parse->share, "%s", share);
         parse->job = (struct job){ .work = work, .done = on_done, .owner = parse };
         worker_submit(parse->workers, share, &parse->job);
+}
+
+struct parse *parse_start(struct workers *workers, const char *share, const struct parse_kind *kind, char *text,
+        size_t len, bool digests, void (*done)(void *owner), void *owner)
+{
+        struct parse *parse = parse_new(kind);
+        parse->digests = digests;
+        submit(workers, parse, share, text, len, done, owner);
         return parse;
 }
 
 struct parse *parse_now(const struct parse_kind *kind, const char *text, size_t len)
 {
-        struct parse *parse = mem_alloc(sizeof *parse);
-        parse->kind = *kind;
+        struct parse *parse = parse_new(kind);
         parse_text(parse, text, len);
         return parse;
 }
@@ -147,6 +173,11 @@ void parse_free(struct parse *parse)
 void parse_take(struct parse *parse, struct arena *arena, void *ret)
 {
         memcpy(ret, parse->given, parse->kind.object->size);
+        parse_move(parse, arena);
+}
+
+void parse_move(struct parse *parse, struct arena *arena)
+{
         arena_join(arena, &parse->arena);
         parse->given = NULL;
 }
@@ -184,18 +215,38 @@ static void free_parsed(struct http_request *request)
         parse_free(request->parsed);
 }
 
+static const struct parse_converter *find_converter(const struct service *service, const struct http_route *route)
+{
+        for (const struct front *const *front = service->fronts; *front; front++)
+                for (const struct parse_converter *one = (*front)->converters; one && one->handle; one++)
+                        if (one->handle == route->handle)
+                                return one;
+        return NULL;
+}
+
 bool parse_body(void *owner, struct http_request *request)
 {
+        const struct service *service = owner;
         struct parse_kind kind;
-        if (request->body.len <= PARSE_AT_ONCE_MAX || !find_kind(request, &kind))
+        bool is_long = request->body.len > PARSE_AT_ONCE_MAX;
+        const struct parse_converter *converter = find_converter(service, request->route);
+        if (!find_kind(request, &kind) || (!is_long && !converter))
                 return false;
+        struct parse *parse = parse_new(&kind);
+        request->parsed_free = free_parsed;
+        request->parsed = parse;
+        parse->digests = http_header(request, "Idempotency-Key") != NULL;
+        parse->converter = converter;
+        if (converter && converter->begin)
+                parse->context = converter->begin(request, &parse->arena);
         char *text = request->body.bytes;
+        if (!is_long) {
+                parse_text(parse, text ? text : "", request->body.len);
+                return false;
+        }
         request->body.bytes = NULL;
         request->body.size = 0;
-        request->parsed_free = free_parsed;
-        const struct service *service = owner;
-        request->parsed = parse_start(engine_workers(service->engine), request->tenant, &kind, text, request->body.len,
-                http_header(request, "Idempotency-Key") != NULL, on_parsed, request);
+        submit(engine_workers(service->engine), parse, request->tenant, text, request->body.len, on_parsed, request);
         return true;
 }
 

@@ -26,11 +26,29 @@ struct parse_kind {
         bool is_line;                      /* the members "id" and "cancel" are taken out first */
 };
 
+/*
+ * A front's own struct of a body in the format of another service, so that the handler has no long work left.  Such a
+ * body is parsed before the handler is called, a short one at once.
+ */
+struct parse_converter {
+        void (*handle)(struct http_request *request); /* the handler of the routes whose bodies are converted */
+        /* Called in the loop: values for convert(), from the arena.  NULL: none. */
+        void *(*begin)(struct http_request *request, struct arena *arena);
+        /*
+         * Called in a helper thread: the struct, from the arena.  tree: the body, which may be changed; NULL: no
+         * object, or over a ceiling, as error->text says.  context: from begin().
+         */
+        void *(*convert)(json_t *tree, const struct csn_error *error, void *context, struct arena *arena);
+        /* Free the memory of the struct that is not from the arena, in any thread.  NULL: nothing. */
+        void (*drop)(void *given);
+        bool keeps_tree; /* for the handler; else the helper thread frees the tree */
+};
+
 /* A text on its way.  The caller's until parse_free(). */
 struct parse {
         /* The result.  error.code 0: good; error.sys EFBIG: the text has more values than values_max. */
         struct csn_error error;
-        void *given;                       /* the object's struct, in `arena`; NULL: a line that has "cancel" */
+        void *given;                       /* the struct, in `arena`; NULL: a line that has "cancel" */
         struct arena arena;
         json_t *tree;
         json_t *id, *cancel;               /* of a line, or NULL; an integer beyond 64 bits is a text */
@@ -38,6 +56,8 @@ struct parse {
 
         /* Private. */
         struct parse_kind kind;
+        const struct parse_converter *converter; /* NULL: a body without one */
+        void *context;                           /* from begin() of the converter */
         struct job job;
         struct workers *workers;           /* NULL: parsed at once */
         char share[WORKER_SHARE_MAX];
@@ -60,15 +80,17 @@ struct parse *parse_now(const struct parse_kind *kind, const char *text, size_t 
 void parse_free(struct parse *parse);
 /* Move the struct of a good result to *ret, and its memory to an arena. */
 void parse_take(struct parse *parse, struct arena *arena, void *ret);
+/* Move the memory of the struct to an arena; the memory that drop() of a converter frees becomes the caller's. */
+void parse_move(struct parse *parse, struct arena *arena);
 
 /* ---- bodies of requests ---- */
 
 /*
- * Parse the body of a request before its handler is called, if the body is long and JSON by its route: events->parse()
- * of the listeners.  The text is gone then: request->body has its length alone.
+ * Parse the body of a request before its handler is called, if the body is JSON by its route, and long or converted:
+ * events->parse() of the listeners.  The text of a long body is gone then: request->body has its length alone.
  */
 bool parse_body(void *owner, struct http_request *request);
-/* The parsed body; NULL: the body is short, and whole in request->body. */
+/* The parsed body; NULL: the body is short and not converted, and whole in request->body. */
 struct parse *parse_of(const struct http_request *request);
 /*
  * The tree of a BODY_TREE, which may have U+0000: see json_body_parse().  The caller's reference; NULL with err->text:

@@ -1,7 +1,9 @@
 """Long bodies of requests: ceilings by route and by number of values, and parsing outside of the event loop."""
 
+import base64
 import json
 import re
+import time
 
 import pytest
 
@@ -113,30 +115,150 @@ def test_lines_long_and_short_are_answered_in_one_body(web):
     assert 'error' in answers[4] and 'error' in answers[5]
 
 
+def fusion(size):
+    data = base64.b64encode(b'x' * size).decode()
+    lines = '\r\n'.join(data[i:i + 76] for i in range(0, len(data), 76))
+    return '/run_code', {'language': 'bash', 'code': 'cat a ./b | wc -c; wc -c', 'files': {'a': data, './b': lines}, 'stdin': 'é\0'}
+
+
+def piston(size):
+    files = [{'content': 'cat a b c | wc -c; wc -c'}, {'name': 'a', 'content': 'x' * size},
+             {'name': 'b', 'content': '00' * size, 'encoding': 'hex'},
+             {'name': 'c', 'content': base64.b64encode(b'x' * size).decode(), 'encoding': 'base64'}]
+    return '/api/v2/execute', {'language': 'bash', 'version': '*', 'files': files, 'stdin': 'é'}
+
+
+def submission(size, **more):
+    return {'language_id': 46, 'source_code': 'wc -c', 'stdin': 'x' * size, 'expected_output': f'{size}', **more}
+
+
+def graded(size):
+    one = {'input': {'stdin': 'x' * size}, 'output': {'stdout': str(size)}}
+    return '/submit', {'dataset': 'd', 'id': 'i' * size, 'completion': '```bash\nwc -c\n```',
+                       'config': {'dataset_type': 'CommonOJDataset', 'language': 'bash', 'provided_data': {'test': [one, one]}}}
+
+
+def ask(web, path, body):
+    return web.ask('POST', path, json.dumps(body), **JSON)
+
+
+@pytest.mark.parametrize('size', [10, 20000, 1500000])
+def test_a_long_request_in_another_format_means_the_same(web, size):
+    status, _, answer = ask(web, *fusion(size))
+    assert (status, answer['status'], answer['run_result']['stdout']) == (200, 'Success', f'{2 * size}\n3\n')
+    status, _, answer = ask(web, *piston(size))
+    assert (status, answer['run']['stdout']) == (200, f'{3 * size}\n3\n')
+    status, _, answer = ask(web, '/submissions?wait=true&fields=*', submission(size))
+    assert (status, answer['status']['id'], answer['stdin']) == (201, 3, 'x' * size)
+    path, body = graded(size)
+    status, _, answer = ask(web, path, body)
+    assert (status, answer['accepted'], answer['id']) == (200, True, body['id'])
+    assert [test['test_info'] for test in answer['tests']] == body['config']['provided_data']['test']
+
+
+@pytest.mark.parametrize('path, wrong', [
+    ('/run_code', {'code': 1}), ('/run_code', {'code': '1', 'language': 'tongue'}), ('/run_code', {'code': '1', 'language': 'cpp'}),
+    ('/run_code', {'code': '1', 'language': 'bash', 'files': {'a': '!'}}), ('/submit', {'dataset': 1}),
+    ('/submit', {'dataset': 'd', 'id': 1, 'completion': '', 'config': {}}), ('/api/v2/execute', {'language': 'bash'}),
+    ('/api/v2/execute', {'language': 'bash', 'version': '9999', 'files': []}),
+    ('/api/v2/execute', {'language': 'bash', 'version': '*', 'files': [{'content': '1'}, {'content': 'g', 'encoding': 'hex'}]}),
+    ('/submissions', {'language_id': 46, 'cpu_time_limit': 'long'}), ('/submissions/batch', {'submissions': []}),
+    ('/submissions/batch', {'submissions': [{'language_id': 46}, {'language_id': 0, 'source_code': '1'}]})])
+def test_a_long_wrong_request_in_another_format_is_refused_as_a_short_one(web, path, wrong):
+    short, long = (ask(web, path, {**wrong, 'padding': 'x' * n}) for n in (1, 40000))
+    assert (short[0], short[2]) == (long[0], long[2])
+    assert short[0] in (400, 422) or short[2]['status'] == 'SandboxError'
+    assert ask(web, path, [1])[0] in (400, 422) and web.ask('POST', path, b'[' * 50000, **JSON)[0] in (400, 422)
+
+
+def test_a_range_of_versions_has_a_ceiling(web):
+    path, body = piston(10)
+    good = ask(web, path, {**body, 'version': '*||' * 300 + '*'})
+    status, _, answer = ask(web, path, {**body, 'version': '*||' * 400 + '*'})
+    assert good[0] == 200
+    assert status == 400 and answer['message'].endswith('runtime is unknown')
+
+
+def test_tests_as_a_text_have_the_ceilings_of_a_body(web):
+    path, body = graded(10)
+    for text in ('[' * 100000, '[' + '1,' * TREE_VALUES_MAX + '1]'):
+        body['config']['provided_data']['test'] = text
+        status, _, answer = ask(web, path, body)
+        assert status == 400 and 'a list of 1 to 1000 tests' in answer['detail']
+
+
+def test_a_batch_of_long_submissions_is_answered_in_its_order(web):
+    wrong = submission(1, cpu_time_limit='long')
+    status, _, answer = ask(web, '/submissions/batch', {'submissions': [submission(size) for size in (5, 300000, 7)] + [wrong]})
+    assert status == 201 and list(answer[3]) == ['cpu_time_limit']
+    for size, one in zip((5, 300000, 7), answer):
+        until = time.monotonic() + 60
+        while True:
+            state = web.ask('GET', f'/submissions/{one["token"]}?fields=stdout,status_id')[2]
+            if state['status_id'] > 2 or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        assert (state['status_id'], state['stdout']) == (3, f'{size}\n')
+
+
 def test_a_client_that_leaves_while_its_body_is_parsed(web):
     body = json.dumps({'language': 'bash', 'code': 'true', 'stdin': 'x' * 8000000})
-    for path, kind in (('/v1/runs', JSON), ('/v1/grade', JSON), ('/v1/runs/bulk', LINES), ('/run_code', JSON)):
+    many = json.dumps({'submissions': [submission(400000) for _ in range(20)]})
+    for path, kind in (('/v1/runs', JSON), ('/v1/grade', JSON), ('/v1/runs/bulk', LINES), ('/run_code', JSON), ('/submit', JSON),
+                       ('/api/v2/execute', JSON), ('/submissions', JSON), ('/submissions/batch', JSON), ('/mcp', JSON)):
         connection = web.open()
+        body = many if 'batch' in path else body
         connection.request('POST', path, body, {name.replace('_', '-'): value for name, value in kind.items()})
         connection.close()
     assert web.run('echo there')['stdout'] == 'there\n'
 
 
-def test_the_daemon_ends_while_bodies_are_parsed(tmp_path):
-    body = json.dumps({'language': 'bash', 'code': 'true', 'stdin': 'x' * 30000000})
+@pytest.mark.parametrize('path, body', [('/v1/runs', {'language': 'bash', 'code': 'true', 'stdin': 'x' * 30000000}), fusion(5000000),
+                                        graded(5000000), ('/submissions/batch', {'submissions': [submission(700000)] * 20})],
+                         ids=['native', 'fusion', 'tests', 'batch'])
+def test_the_daemon_ends_while_bodies_are_parsed(tmp_path, path, body):
+    body = json.dumps(body)
     with Probed(tmp_path) as web:
         connections = [web.open() for _ in range(4)]
         for connection in connections:
-            connection.request('POST', '/v1/runs', body, {'Content-Type': 'application/json'})
+            connection.request('POST', path, body, {'Content-Type': 'application/json'})
         assert web.stop() == 0
 
 
-@pytest.mark.parametrize('work', ['values', 'cases', 'lines', 'long lines', 'wrong lines'])
+NATIVE = {'values': ('/v1/runs', values(20 * 2**20), JSON),
+          'cases': ('/v1/grade', b'{"code": "1", "cases": [' + b'{},' * 5000000 + b'{}]}', JSON),
+          'lines': ('/v1/runs/bulk', b'{"id": 1}\n' * 10000, LINES),
+          'wrong lines': ('/v1/runs/bulk', b'{\n' * 10000, LINES),
+          'long lines': ('/v1/runs/bulk', values(3 * 2**20) + b'\n' + values(3 * 2**20), LINES)}
+
+
+@pytest.mark.parametrize('work', NATIVE)
 def test_no_step_of_the_loop_is_long(web, work):
-    bodies = {'values': ('/v1/runs', values(20 * 2**20), JSON),
-              'cases': ('/v1/grade', b'{"code": "1", "cases": [' + b'{},' * 5000000 + b'{}]}', JSON),
-              'lines': ('/v1/runs/bulk', b'{"id": 1}\n' * 10000, LINES),
-              'wrong lines': ('/v1/runs/bulk', b'{\n' * 10000, LINES),
-              'long lines': ('/v1/runs/bulk', values(3 * 2**20) + b'\n' + values(3 * 2**20), LINES)}
-    path, body, kind = bodies[work]
+    path, body, kind = NATIVE[work]
     steps_of(web, lambda: web.ask('POST', path, body, **kind))
+
+
+# Requests that are wrong in what is converted last: to start a run with long inputs is other work.
+LONG = base64.b64encode(b'x' * 11000000).decode()
+TEST = {'input': {'stdin': 'x' * 1000000}, 'output': {'stdout': 'x'}}
+FORMATS = {'fusion file': ('/run_code', {'language': 'bash', 'code': '1', 'files': {'a': LONG, 'b': '!'}}),
+           'fusion names': ('/run_code', {'language': 'bash', 'code': '1', 'files': {f'f{i}': 'eA==' for i in range(24000)}}),
+           'fusion flaws': ('/run_code', {'language': 'bash', 'code': '1', 'args': [1] * 45000, 'fetch_files': 'x' * 10000000}),
+           'fusion language': ('/run_code', {'language': 'x' * 15000000, 'code': '1'}),
+           'fusion tests': ('/submit', {**graded(1)[1], 'config': {**graded(1)[1]['config'], 'provided_data': {'test': [TEST] * 14 + [1]}}}),
+           'fusion set': ('/submit', {'dataset': 'x' * 15000000, 'id': 1, 'completion': '', 'config': {}}),
+           'piston file': ('/api/v2/execute', {'language': 'bash', 'version': '*', 'files': [{'content': '1'}, {
+               'content': LONG, 'encoding': 'base64'}, {'content': 'g', 'encoding': 'hex'}]}),
+           'piston version': ('/api/v2/execute', {'language': 'bash', 'version': '*||' * 5000000 + '*', 'files': []}),
+           'judge0 batch': ('/submissions/batch', {'submissions': [submission(1, source_code='#' * 1100000)] * 12})}
+
+
+@pytest.mark.parametrize('work', FORMATS)
+def test_no_step_is_long_for_a_request_in_another_format(web, work):
+    path, body = FORMATS[work]
+    steps_of(web, lambda: ask(web, path, body))
+
+
+def test_the_runs_of_a_batch_begin_one_a_step(web):
+    body = {'submissions': [submission(700000)] * 20}
+    steps_of(web, lambda: ask(web, '/submissions/batch', body), at='judge0.c')
