@@ -10,6 +10,11 @@
 
 #include <stdio.h>
 
+/*
+ * One in so many places of the queue is for owners that have less than this part of queue_max waiting: an owner alone
+ * cannot fill the queue.
+ */
+#define QUEUE_RESERVE 8
 #define JUDGED_PER_CORE 4
 /* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
 #define LOOK_AHEAD 64
@@ -189,6 +194,8 @@ size_t queue_running_max(const struct engine *engine)
 }
 
 /*
+ * An owner with many waiting runs leaves a part of the queue to owners with few (QUEUE_RESERVE).
+ *
  * A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning.  An
  * execution in a context waits in the queue of the context, which has its own bound.
  */
@@ -203,12 +210,13 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
         bool waits = !run->skips_queue && !HAS(&run->launch.request, run_request, context) &&
                 (begin_soon >= slots || (quota->running_max && queued + running >= quota->running_max) ||
                         (run->launch.judged && engine->judged >= judged_max(engine)));
-        *ret_room =
-                (struct run_room){ "queue_max", (size_t)engine->settings->engine.queue_max, waiting, engine->running };
-        if (waits && waiting >= engine->settings->engine.queue_max)
+        size_t queue_max = (size_t)engine->settings->engine.queue_max, reserve = queue_max / QUEUE_RESERVE;
+        *ret_room = (struct run_room){ "queue_max", queue_max, waiting, engine->running };
+        if (waits && waiting >= queue_max - (queued >= reserve ? reserve : 0))
                 return err_set(err, CSN_E_BUSY, 0,
-                        "the queue is full: %zu waiting (engine.queue_max), %zu running; try again later, or raise engine.queue_max",
-                        waiting, engine->running);
+                        "the queue is full: %zu waiting (engine.queue_max), %zu of them of this owner, %zu running; try again later, or raise "
+                        "engine.queue_max",
+                        waiting, queued, engine->running);
         *ret_room = (struct run_room){ "queued_max", quota->queued_max, queued, running };
         if (quota->queued_max && queued >= quota->queued_max && quota->running_max &&
                 running >= quota->running_max)

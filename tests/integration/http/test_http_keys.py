@@ -159,6 +159,21 @@ def test_too_many_for_the_engine(tmp_path):
     assert web.daemon.stop(signal.SIGTERM, signal.SIGTERM) == 0
 
 
+def test_one_owner_cannot_fill_the_queue(tmp_path):
+    keys = Keys(tmp_path)
+    one, other = keys.make('a', '--tenant', 'one', '--scopes', 'run'), keys.make('b', '--tenant', 'other', '--scopes', 'run')
+    web = Web(tmp_path, '--set', 'engine.running_max=1', '--set', 'engine.queue_max=32', keyless=False)
+    body = {'language': 'bash', 'code': 'sleep 1000'}
+
+    def send(key):
+        return web.ask('POST', '/v1/runs', body, Prefer='respond-async', **bearer(key))[0]
+    assert send(one) == 202
+    until(lambda: [run['state'] for run in web.runs()] == ['running'])
+    assert [send(one) for _ in range(29)] == [202] * 28 + [429]      # an eighth of the queue is left to others
+    assert [send(other) for _ in range(5)] == [202] * 4 + [429]
+    assert web.daemon.stop(signal.SIGTERM, signal.SIGTERM) == 0
+
+
 def test_cpu_time_of_a_day(place):
     key = place.make('cpu', '--tenant', 'cpu', '--scopes', 'run', '--cpu-per-day', '50ms')
     run(place, key, 'for ((i = 0; i < 200000; i++)); do :; done')
