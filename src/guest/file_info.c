@@ -58,7 +58,7 @@ static bool find_group(FILE *file, unsigned id, char *name, size_t size)
 static FILE *open_list(const char *path)
 {
         struct stat list;
-        int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        int fd = own_proc_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (fd >= 0 && fstat(fd, &list) == 0 && S_ISREG(list.st_mode) && list.st_size <= (off_t)LIST_BYTES_MAX)
                 return fdopen(fd, "r");
         fd_close(&fd);

@@ -1,7 +1,6 @@
 /* Operations on files, with the sandbox's own rights.  What is long goes on as the engine reads. */
 #include "guest/guest.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -112,7 +111,7 @@ static void read_names(struct level *level)
 
 static int enter(struct files *files, const char *path, size_t path_len, struct csn_error *err)
 {
-        DIR *dir = opendir(path);
+        DIR *dir = own_proc_opendir(path);
         if (!dir)
                 return files_error(err, "list", path);
         files->levels[files->levels_n] = (struct level){ .dir = dir, .path_len = path_len };
@@ -208,7 +207,7 @@ static int read_file(struct files *files, uint64_t offset, uint64_t length, stru
         struct stat st;
         struct arena arena = { 0 };
         struct guest_entry entry;
-        files->fd = open(files->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        files->fd = own_proc_open(files->path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
         if (files->fd < 0 || fstat(files->fd, &st) < 0)
                 return files_error(err, "read", files->path);
         if (S_ISDIR(st.st_mode)) {
@@ -286,8 +285,8 @@ static int write_file(struct files *files, struct csn_error *err)
                 return err_set(err, CSN_E_INPUT, 0, "cannot write %.300s: the name of the file is missing",
                         files->path);
         if (files->flags & GUEST_FILE_IN_PLACE) {
-                files->fd = open(files->path,
-                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+                files->fd = own_proc_open(files->path,
+                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
                 return files->fd < 0 ? files_error(err, "write", files->path) : 0;
         }
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -295,7 +294,7 @@ static int write_file(struct files *files, struct csn_error *err)
         size_t size = folder + 40;
         char *temporary = mem_alloc(size);
         snprintf(temporary, size, "%.*s.upload-%08x%08x", (int)folder, files->path, random, (uint32_t)clock_us());
-        files->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        files->fd = own_proc_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
         if (files->fd < 0) {
                 free(temporary);
                 return files_error(err, "write", files->path);
@@ -427,6 +426,10 @@ static int begin(struct files *files, const struct guest_file *what, struct csn_
 {
         if (account_has(files->op.guest, what, err) < 0)
                 return -err->code;
+        if (own_proc_check(files->path) < 0)
+                return files_error(err, "use", files->path);
+        if (what->verb == GUEST_RENAME && own_proc_check(what->to) < 0)
+                return files_error(err, "use", what->to);
         switch (files->verb) {
         case GUEST_LIST:
                 return list(files, err);

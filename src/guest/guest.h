@@ -9,6 +9,7 @@
  *   connection.c       connections to ports of programs
  *   files.c            operations on files
  *   file_error.c       texts of errors of file operations
+ *   own_proc.c         opening files, but never the guest's own entries of /proc
  *   file_info.c        attributes of a file, and its labels
  *   watch.c            changes in folders, by inotify(7)
  *   credentials.c      the uid of a program and of file operations, in a sandbox with root
@@ -16,8 +17,8 @@
  *   health_endpoint.c  reports to programs inside whether the interpreter is there
  *
  * The guest has the rights of the programs that it starts and no others: each operation runs inside, under the
- * sandbox's uid and the sandbox's limits.  So paths need no check here, and an attacker in control of the guest gains
- * no right beyond the sandbox.
+ * sandbox's uid and the sandbox's limits.  So paths need one check alone, against the guest's own entries of /proc, and
+ * an attacker in control of the guest gains no right beyond the sandbox.
  *
  * In a sandbox with root the guest is root, and starts programs as root or as `user`.  Its file operations run as
  * `user`, unless the request asks for root: a symbolic link created by `user` must not be followed with the rights of
@@ -27,6 +28,8 @@
 #define GUEST_GUEST_H
 
 #include "wire/guest_protocol.h"
+
+#include <dirent.h>
 
 struct guest;
 struct operation;
@@ -167,6 +170,17 @@ int files_entry(const char *path, const char *name, const char *space, struct ar
 void entry_of(const struct stat *st, const char *name, struct arena *arena, struct guest_entry *ret);
 /* Replace all labels of the request's space by the labels of the WRITE request.  0, or -1 with errno. */
 int entry_set_labels(int fd, const struct guest_file *what);
+/*
+ * open(2), with O_CLOEXEC, and opendir(3) for the engine.  EACCES: the guest's own entries of /proc; ELOOP: a path
+ * through a magic link.
+ */
+int own_proc_open(const char *path, int flags, mode_t mode);
+DIR *own_proc_opendir(const char *path);
+/*
+ * Check a path for a system call by path; of a missing path the existing part.  0, or -1 with errno (EACCES: the
+ * guest's own entries).
+ */
+int own_proc_check(const char *path);
 /* Set "cannot WHAT PATH: reason" by errno, with errno in err->sys.  Returns -CSN_E_INPUT. */
 int files_error(struct csn_error *err, const char *what, const char *path);
 

@@ -1,7 +1,6 @@
 /* What happens in folders (inotify(7)): one inotify for all, because a sandbox has only a few. */
 #include "guest/guest.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -105,7 +104,7 @@ static int add(struct folder_watch *watch, const char *below, unsigned level, bo
         if (guest->watched_n >= WATCHED_MAX)
                 rc = err_set(err, CSN_E_BUSY, 0, "%d folders are watched in this sandbox, as many as there may be",
                         WATCHED_MAX);
-        else if ((number = inotify_add_watch(guest->happenings.fd, path, MASK)) < 0)
+        else if (own_proc_check(path) < 0 || (number = inotify_add_watch(guest->happenings.fd, path, MASK)) < 0)
                 rc = files_error(err, "watch", path);
         if (rc == 0) {
                 struct watched *one = mem_alloc(sizeof *one + strlen(below) + 1);
@@ -117,7 +116,7 @@ static int add(struct folder_watch *watch, const char *below, unsigned level, bo
                 guest->watched = one;
                 guest->watched_n++;
         }
-        DIR *dir = rc == 0 && (level + 1 < watch->depth || told) ? opendir(path) : NULL;
+        DIR *dir = rc == 0 && (level + 1 < watch->depth || told) ? own_proc_opendir(path) : NULL;
         for (struct dirent *found = dir ? readdir(dir) : NULL; found && rc == 0; found = readdir(dir)) {
                 const char *name = found->d_name;
                 if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)

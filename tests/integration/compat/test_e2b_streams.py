@@ -301,3 +301,56 @@ def test_a_compressed_file_of_many_megabytes_is_written_whole(sandbox):
     assert status == 200, answer
     status, headers, _ = sandbox.ask('GET', '/files?path=/tmp/large', Range='bytes=0-0')
     assert headers['Content-Range'].endswith(f'/{20 << 20}')
+
+
+# ---- the guest's own /proc ----
+
+OWN = ('environ', 'mem', 'maps', 'fd', 'fd/0', 'root/etc/passwd', 'cwd', 'exe', 'task/1/environ', 'status', 'map_files')
+WAYS = [f'{top}/{name}' for top in ('/proc/self', '/proc/1', '/proc/thread-self', '/proc/self/task/1', '/proc/self/root/proc/1') for name in OWN] + \
+    ['/dev/fd/0', '/dev/fd', '/dev/stdin', '/proc/self', '/proc/1', '/proc/thread-self', '/proc//./self/environ', '/tmp/../proc/self/environ']
+LINKS = {'direct': '/proc/self/environ', 'folder': '/proc/self', 'fd': '/dev/fd', 'mem': '/proc/1/mem', 'twice': '/tmp/links/direct', 'root': '/proc/self/root'}
+
+
+def process(sandbox, command):
+    """Its status as root, by envd's process.Process/Start."""
+    message = {'process': {'cmd': '/bin/bash', 'args': ['-c', command]}}
+    body = json.dumps(message).encode()
+    connection = sandbox.web.open()
+    connection.request('POST', '/process.Process/Start', b'\0' + len(body).to_bytes(4, 'big') + body,
+                       {**sandbox.words(), 'Content-Type': 'application/connect+json', 'Authorization': 'Basic cm9vdDo='})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return answer.status, text
+
+
+@pytest.mark.parametrize('user', ['root', 'user'])
+def test_the_file_api_does_not_open_the_guest_itself(sandbox, user):
+    """The kernel lets a process open its own memory; the guest, which serves the files, must not be asked to."""
+    status, text = process(sandbox, 'mkdir -p /tmp/links; cd /tmp/links; ' + '; '.join(f'ln -sfn {target} {name}' for name, target in LINKS.items()) +
+                           '; chmod -R 777 /tmp/links')
+    assert status == 200 and b'"exited":true' in text, text
+    linked = [f'/tmp/links/{name}' for name in ('direct', 'mem', 'twice')] + [f'/tmp/links/folder/{name}' for name in OWN] + \
+        ['/tmp/links/fd/0', '/tmp/links/root/proc/1/environ']
+    for path in WAYS + linked:
+        status, _, answer = sandbox.ask('GET', f'/files?path={path}&username={user}')
+        assert status >= 400, (path, status, answer[:200] if isinstance(answer, bytes) else answer)
+    for path in ('/proc/self/mem', '/proc/1/mem', '/tmp/links/mem', '/proc/self/fd/1', '/proc/self/oom_score_adj', '/proc/self/cwd/new'):
+        part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n1\r\n--x--\r\n'
+        status, _, answer = sandbox.ask('POST', f'/files?path={path}&username={user}', part, Content_Type='multipart/form-data; boundary=x')
+        assert status >= 400, (path, answer)
+    for path in ('/proc/self', '/proc/1', '/proc/self/fd', '/dev/fd', '/tmp/links/folder', '/proc/thread-self'):
+        status, _, answer = sandbox.ask('POST', '/filesystem.Filesystem/ListDir', json.dumps({'path': path, 'depth': 1}), Content_Type='application/json',
+                                        Authorization='Basic ' + {'root': 'cm9vdDo=', 'user': 'dXNlcjo='}[user])
+        assert status >= 400, (path, answer)
+
+
+def test_other_files_of_proc_and_links_are_still_read(sandbox):
+    for path, words in (('/proc/cpuinfo', b''), ('/proc/meminfo', b'MemTotal'), ('/etc/hostname', b''), ('/proc/sys/kernel/ostype', b'Linux')):
+        status, _, answer = sandbox.ask('GET', f'/files?path={path}&username=root')
+        assert status == 200 and words in (answer if isinstance(answer, bytes) else b''), (path, status, answer)
+    part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\ncontent\r\n--x--\r\n'
+    for path in ('/home/user/new/folder/file', '/root/file'):
+        status, _, answer = sandbox.ask('POST', f'/files?path={path}&username=root', part, Content_Type='multipart/form-data; boundary=x')
+        assert status == 200, answer
+        assert sandbox.ask('GET', f'/files?path={path}&username=root')[2] == b'content'
