@@ -122,6 +122,8 @@ struct backend {
         void (*kill)(struct backend_link *link, uint32_t id);
         /* request resource use, answered by seen(); NULL: unsupported */
         void (*look)(struct backend_link *link, uint32_t id);
+        /* whether the supervisor is silent for HELPER_SILENT periods; NULL: no supervisor */
+        bool (*is_silent)(const struct backend_link *link);
         int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program,
                 struct csn_error *err);
         void (*retire)(struct backend_link *link, uint32_t id);
@@ -150,6 +152,8 @@ int backend_put_file(int home, const struct wire_file *file, int source, struct 
 
 /* ---- helper processes of an engine that has given up its rights (helpers.c) ---- */
 
+#define HELPER_SILENT 2                  /* periods (HELPER_PING_MS) without an answer, after which nothing is ready */
+
 struct helper_options {
         uid_t uid;                       /* of the engine */
         gid_t gid;
@@ -164,11 +168,18 @@ struct helper_options {
 int helpers_start(const struct helper_options *options, struct csn_error *err);
 bool helpers_are_there(void);
 /*
- * Call lost() once the starter has ended; after that no process can be started.  Valid until helpers_unwatch().
- * Errors: those of loop_watch().
+ * Watch the helpers, with a PING of the starter each second.  lost() is called once when the starter has ended or does
+ * not answer; then no process can be started.  Valid until helpers_unwatch().  Errors: those of
+ * loop_watch().
  */
-int helpers_watch(struct loop *loop, void (*lost)(void *owner), void *owner, struct csn_error *err);
+int helpers_watch(struct loop *loop, void (*lost)(void *owner, const char *why), void *owner, struct csn_error *err);
 void helpers_unwatch(void);
+/* Whether the starter has not answered for HELPER_SILENT periods. */
+bool helpers_are_silent(void);
+/* Kill a process that helpers_spawn() or this process started.  Errors: CSN_E_SYSTEM. */
+int helpers_kill(pid_t pid, struct csn_error *err);
+/* Wait for the end of a child for at most `ms`.  false: the child goes on.  pid 0: true. */
+bool helpers_reap(pid_t pid, uint64_t ms);
 /* Start a helper process that serves `sock`, which stays the caller's.  Errors: CSN_E_SYSTEM. */
 int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_error *err);
 /*

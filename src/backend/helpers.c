@@ -6,11 +6,13 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define SOCKET_FD 3
 
@@ -18,6 +20,8 @@ static struct {
         int starter, opener;
         pid_t starter_pid, opener_pid;
 } helpers = { -1, -1, 0, 0 };
+
+static struct watch opener_watch = { .fd = -1 };
 
 static int pair_of(int *ret_ours, int *ret_theirs, struct csn_error *err)
 {
@@ -62,40 +66,96 @@ int helpers_start(const struct helper_options *options, struct csn_error *err)
         return 0;
 }
 
+bool helpers_reap(pid_t pid, uint64_t ms)
+{
+        const struct timespec pause = { .tv_nsec = 1000000 };
+        uint64_t until = clock_us() + ms * 1000;
+        while (pid > 0) {
+                pid_t ended = waitpid(pid, NULL, WNOHANG);
+                if (ended == pid || (ended < 0 && errno == ECHILD))
+                        return true;
+                if (clock_us() >= until)
+                        return false;
+                nanosleep(&pause, NULL);
+        }
+        return true;
+}
+
 static struct {
         struct watch watch;
+        struct timer ping;
+        unsigned silent;                 /* periods without an answer to PING */
+        bool asked;                      /* PING has no answer yet */
         struct loop *loop;
-        void (*lost)(void *owner);
+        void (*lost)(void *owner, const char *why);
         void *owner;
 } starter_watch = { .watch = { .fd = -1 } };
 
-/* It never speaks by itself, and each of its answers is waited for; so this is its end. */
-static void on_starter(struct watch *watch, uint32_t events)
+static void starter_lost(const char *why)
 {
-        (void)events;
-        loop_unwatch(starter_watch.loop, watch);
-        while (helpers.starter_pid > 0 && waitpid(helpers.starter_pid, NULL, 0) < 0 && errno == EINTR)
-                ;
-        helpers.starter_pid = 0;
-        starter_watch.lost(starter_watch.owner);
+        struct loop *loop = starter_watch.loop;
+        helpers_unwatch();
+        shutdown(helpers.starter, SHUT_RDWR);
+        if (helpers_reap(helpers.starter_pid, 100))
+                helpers.starter_pid = 0;
+        if (loop)
+                starter_watch.lost(starter_watch.owner, why);
 }
 
-int helpers_watch(struct loop *loop, void (*lost)(void *owner), void *owner, struct csn_error *err)
+/* Answers to other questions are waited for; so this is the answer to PING, or the end. */
+static void on_starter(struct watch *watch, uint32_t events)
+{
+        int32_t said;
+        (void)events;
+        ssize_t n = recv(watch->fd, &said, sizeof said, MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                return;
+        if (n != (ssize_t)sizeof said || !starter_watch.asked) {
+                starter_lost("was killed");
+                return;
+        }
+        starter_watch.asked = false;
+        starter_watch.silent = 0;
+}
+
+static void on_starter_ping(struct timer *timer)
+{
+        const uint8_t byte = WIRE_START_PING;
+        if (starter_watch.silent++ >= HELPER_ANSWER_MS / HELPER_PING_MS) {
+                starter_lost("does not answer");
+                return;
+        }
+        if (!starter_watch.asked)
+                starter_watch.asked = send(helpers.starter, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+        loop_timer(starter_watch.loop, timer, HELPER_PING_MS * 1000ULL);
+}
+
+int helpers_watch(struct loop *loop, void (*lost)(void *owner, const char *why), void *owner, struct csn_error *err)
 {
         if (!helpers_are_there())
                 return 0;
         starter_watch.watch = (struct watch){ .fd = -1, .ready = on_starter };
+        starter_watch.ping = (struct timer){ .fired = on_starter_ping };
         starter_watch.loop = loop;
         starter_watch.lost = lost;
         starter_watch.owner = owner;
+        loop_timer(loop, &starter_watch.ping, HELPER_PING_MS * 1000ULL);
         return loop_watch(loop, &starter_watch.watch, helpers.starter, EPOLLIN, err);
 }
 
 void helpers_unwatch(void)
 {
-        if (starter_watch.loop)
-                loop_unwatch(starter_watch.loop, &starter_watch.watch);
+        if (!starter_watch.loop)
+                return;
+        loop_unwatch(starter_watch.loop, &starter_watch.watch);
+        loop_unwatch(starter_watch.loop, &opener_watch);
+        loop_untimer(starter_watch.loop, &starter_watch.ping);
         starter_watch.loop = NULL;
+}
+
+bool helpers_are_silent(void)
+{
+        return starter_watch.silent >= HELPER_SILENT;
 }
 
 bool helpers_are_there(void)
@@ -103,23 +163,48 @@ bool helpers_are_there(void)
         return helpers.starter >= 0;
 }
 
-/* The starter answers at once: it is small, trusted, and does nothing else. */
-static int ask_starter(enum wire_start what, int sock, int32_t *ret, struct csn_error *err)
+/* One answer of the starter, for which the loop waits: the starter is small, trusted, and answers at once. */
+static bool hear_starter(int32_t *ret)
 {
-        uint8_t byte = (uint8_t)what;
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
-        if (wire_send(helpers.starter, &byte, 1, &sock, sock >= 0) < 0 ||
-            wire_receive_small(helpers.starter, ret, sizeof *ret, fds, &fds_n) != (ssize_t)sizeof *ret)
-                return err_set(err, CSN_E_SYSTEM, 0,
-                        "the process that starts others for the daemon is gone; restart the daemon");
-        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, -*ret, "start a process") : 0;
+        struct pollfd poll_fd = { .fd = helpers.starter, .events = POLLIN };
+        int n;
+        do
+                n = poll(&poll_fd, 1, HELPER_ANSWER_MS);
+        while (n < 0 && errno == EINTR);
+        return n == 1 && wire_receive_small(helpers.starter, ret, sizeof *ret, fds, &fds_n) == (ssize_t)sizeof *ret;
+}
+
+static int ask_starter(const void *bytes, size_t len, int sock, int32_t *ret, struct csn_error *err)
+{
+        if (wire_send(helpers.starter, bytes, len, &sock, sock >= 0) < 0 ||
+                (starter_watch.asked && !hear_starter(ret)) || !hear_starter(ret)) {
+                starter_lost("was killed, or does not answer");
+                return err_set(err, CSN_E_SYSTEM, 0, "the process that starts others for the daemon is gone");
+        }
+        starter_watch.asked = false;
+        starter_watch.silent = 0;
+        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, -*ret, "ask the process that starts others") : 0;
+}
+
+int helpers_kill(pid_t pid, struct csn_error *err)
+{
+        uint8_t bytes[WIRE_START_MAX] = { WIRE_START_KILL };
+        int32_t number = pid;
+        if (pid <= 0 || kill(pid, SIGKILL) == 0)
+                return 0;
+        if (!helpers_are_there())
+                return err_set(err, CSN_E_SYSTEM, errno, "kill a helper");
+        memcpy(bytes + 1, &number, sizeof number);
+        return ask_starter(bytes, sizeof bytes, -1, &number, err);
 }
 
 int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_error *err)
 {
+        const uint8_t byte = (uint8_t)what;
         int32_t pid = 0;
-        if (ask_starter(what, sock, &pid, err) < 0)
+        if (ask_starter(&byte, 1, sock, &pid, err) < 0)
                 return -err->code;
         *ret_pid = pid;
         return 0;
@@ -127,9 +212,10 @@ int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_err
 
 void helpers_remove_sockets(void)
 {
+        const uint8_t byte = WIRE_START_REMOVE;
         struct csn_error err;
         int32_t said = 0;
-        if (helpers_are_there() && ask_starter(WIRE_START_REMOVE, -1, &said, &err) < 0)
+        if (helpers_are_there() && ask_starter(&byte, 1, -1, &said, &err) < 0)
                 log_text(LOG_WARN, "%s", err.text);
 }
 
@@ -137,10 +223,22 @@ void helpers_remove_sockets(void)
 
 static void stop_opener(void)
 {
+        struct csn_error err;
+        if (starter_watch.loop)
+                loop_unwatch(starter_watch.loop, &opener_watch);
         fd_close(&helpers.opener);
-        while (helpers.opener_pid > 0 && waitpid(helpers.opener_pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        if (!helpers_reap(helpers.opener_pid, 100) &&
+                (helpers_kill(helpers.opener_pid, &err) < 0 || !helpers_reap(helpers.opener_pid, HELPER_ANSWER_MS)))
+                log_text(LOG_ERROR, "the file opener does not end");
         helpers.opener_pid = 0;
+}
+
+/* Its answers are waited for; so this is its end. */
+static void on_opener(struct watch *watch, uint32_t events)
+{
+        (void)watch, (void)events;
+        log_text(LOG_WARN, "the file opener was killed; the next file starts it again");
+        stop_opener();
 }
 
 static int start_opener(struct csn_error *err)
@@ -150,6 +248,13 @@ static int start_opener(struct csn_error *err)
                 return -err->code;
         auto_fd sock = theirs, end = ours;
         if (helpers_spawn(WIRE_START_OPENER, sock, &helpers.opener_pid, err) < 0)
+                return -err->code;
+        /* One that does not answer is killed, and the loop waits no longer than that. */
+        const struct timeval patience = { .tv_sec = HELPER_ANSWER_MS / 1000 };
+        if (setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "bound the wait for the file opener");
+        opener_watch = (struct watch){ .fd = -1, .ready = on_opener };
+        if (starter_watch.loop && loop_watch(starter_watch.loop, &opener_watch, end, EPOLLIN, err) < 0)
                 return -err->code;
         helpers.opener = take_fd(&end);
         return 0;
@@ -183,6 +288,8 @@ int helpers_open(int dir_fd, const char *name, enum wire_open what)
         memcpy(bytes + 1, name, len);
         if (ask_opener(dir_fd, bytes, len + 1, &fd) == 0)
                 return fd;
+        if (helpers.opener >= 0)
+                log_text(LOG_WARN, "the file opener was killed or does not answer; it is started again");
         stop_opener();
         if (start_opener(&err) < 0 || ask_opener(dir_fd, bytes, len + 1, &fd) < 0) {
                 log_text(LOG_ERROR, "files of a sandbox cannot be read, because the process for that does not start");
@@ -196,7 +303,7 @@ void helpers_stop(void)
 {
         stop_opener();
         fd_close(&helpers.starter);
-        while (helpers.starter_pid > 0 && waitpid(helpers.starter_pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        if (!helpers_reap(helpers.starter_pid, HELPER_ANSWER_MS))
+                log_text(LOG_ERROR, "the starter does not end");   /* it is root's: the service manager kills it */
         helpers.starter_pid = 0;
 }

@@ -35,6 +35,8 @@ struct backend_link {
         struct watch watch;                      /* its fd is the socket */
         struct send_queue instance;
         struct native_job *jobs;
+        struct timer ping;
+        unsigned silent;               /* PINGs, and periods since, without PONG */
 };
 
 /* ---- the supervisor's process ---- */
@@ -99,7 +101,8 @@ static int send_message(struct backend_link *link, struct buf *message, bool fit
         int rc = 0;
         if (!fits)
                 rc = err_set(err, CSN_E_INPUT, 0, "a message is longer than %d KiB", WIRE_MAX / 1024);
-        else if (send_queue_put(&link->instance, message->bytes, message->len, NULL, 0) < 0)
+        else if (send_queue_put(&link->instance, message->bytes, message->len, NULL, 0) < 0 && errno != EPIPE &&
+                errno != ECONNRESET)   /* a supervisor that has ended is told by its socket, and refuses all jobs */
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(message);
         return rc;
@@ -294,6 +297,43 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
         return 0;
 }
 
+/* ---- whether the supervisor answers ---- */
+
+static void link_lost(struct backend_link *link, const struct csn_error *error);
+
+/* A helper may be of another user, whom only the starter may kill. */
+static void kill_supervisor(const struct backend_link *link)
+{
+        struct csn_error err;
+        if (helpers_kill(link->pid, &err) < 0)
+                log_text(LOG_ERROR, "the supervisor cannot be killed: %s", err.text);
+}
+
+/*
+ * Questions without an answer are counted, and not time: between two of them the loop reads the socket, so a loop that
+ * was late itself takes nothing for silence.
+ */
+static void on_ping(struct timer *timer)
+{
+        struct backend_link *link = timer->owner;
+        struct csn_error err;
+        if (link->silent++ >= HELPER_ANSWER_MS / HELPER_PING_MS) {
+                kill_supervisor(link);
+                err_set(&err, CSN_E_LOST, 0, "the supervisor did not answer within %d seconds and was killed",
+                        HELPER_ANSWER_MS / 1000);
+                link_lost(link, &err);
+                return;
+        }
+        if (link->silent == 1 && send_plain(link, WIRE_PING, 0, &err) < 0)
+                log_text(LOG_DEBUG, "%s", err.text);   /* the socket tells of the end */
+        loop_timer(link->loop, timer, HELPER_PING_MS * 1000ULL);
+}
+
+static bool native_is_silent(const struct backend_link *link)
+{
+        return link->silent >= HELPER_SILENT;
+}
+
 static int handle(struct backend_link *link, const struct wire_header *header, const uint8_t *body,
         int fds[WIRE_FDS_MAX], struct csn_error *err)
 {
@@ -346,6 +386,9 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                         return -err->code;
                 if (job)
                         link->events->frozen(owner, false, &error);
+                return 0;
+        case WIRE_PONG:
+                link->silent = 0;
                 return 0;
         case WIRE_EXITED:
                 if (wire_get_exit(body, header->len, &how, err) < 0)
@@ -438,13 +481,16 @@ static void native_close(struct backend_link *link)
         if (!link)
                 return;
         loop_unwatch(link->loop, &link->watch);
+        loop_untimer(link->loop, &link->ping);
         while (link->jobs)
                 forget_job(link->jobs);
         send_queue_done(&link->instance);
         fd_close(&link->watch.fd);
         /* It ends when the socket does, after it has killed and removed all that it made. */
-        while (link->pid > 0 && waitpid(link->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        if (!helpers_reap(link->pid, HELPER_ANSWER_MS)) {
+                kill_supervisor(link);
+                helpers_reap(link->pid, HELPER_ANSWER_MS);
+        }
         free(link);
 }
 
@@ -455,6 +501,7 @@ static int native_open(struct loop *loop, const struct backend_options *options,
         *link = (struct backend_link){ .loop = loop, .events = events, .engine = options->engine };
         link->watch = (struct watch){ .fd = -1, .ready = link_ready, .owner = link };
         link->instance = (struct send_queue){ .loop = loop, .watch = &link->watch };
+        link->ping = (struct timer){ .fired = on_ping, .owner = link };
         if (start_supervisor(link, options, err) < 0 || greet(link, err) < 0 ||
             loop_watch(loop, &link->watch, link->watch.fd, EPOLLIN, err) < 0) {
                 native_close(link);
@@ -465,6 +512,7 @@ static int native_open(struct loop *loop, const struct backend_options *options,
                 native_close(link);
                 return -err->code;
         }
+        loop_timer(loop, &link->ping, HELPER_PING_MS * 1000ULL);
         *ret = link;
         return 0;
 }
@@ -601,6 +649,7 @@ const struct backend backend_native = {
         .left = native_exiting,
         .kill = native_kill,
         .look = native_request_stats,
+        .is_silent = native_is_silent,
         .zygote = native_zygote,
         .retire = native_retire,
         .close = native_close,

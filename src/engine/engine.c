@@ -239,6 +239,16 @@ void engine_warm(struct engine *engine, bool grades)
                         pools_open(&engine->instances, &backend_native, engine->languages, grades, &pools_user, engine);
 }
 
+int engine_answers(const struct engine *engine, uint32_t *ret_losses, struct csn_error *err)
+{
+        *ret_losses = engine->instances.losses;
+        if (helpers_are_silent())
+                return err_set(err, CSN_E_SYSTEM, 0, "the starter does not answer; no program can be started now");
+        if (instances_are_silent(&engine->instances))
+                return err_set(err, CSN_E_SYSTEM, 0, "the supervisor does not answer; no program can be started now");
+        return 0;
+}
+
 int engine_zygote(const struct engine *engine, struct csn_error *err)
 {
         return pools_zygote_state(engine->pools, err);

@@ -73,6 +73,11 @@ const struct language *engine_languages(struct engine *engine);
 /* The number of running runs. */
 size_t engine_running(const struct engine *engine);
 /*
+ * Whether the processes that start programs answer.  *ret_losses counts supervisors that were lost.  Errors:
+ * CSN_E_SYSTEM, which names the process.
+ */
+int engine_answers(const struct engine *engine, uint32_t *ret_losses, struct csn_error *err);
+/*
  * Whether a Python zygote serves: 1; 0: none does yet.  Errors: CSN_E_SYSTEM (no zygote can be made; Python programs
  * start cold).
  */

@@ -11,6 +11,8 @@
 #include <time.h>
 
 #define RESULT_MAX (16 * MIB)
+#define LOOK_US 1000000ULL             /* between two looks whether a worker that works was stopped by a signal */
+#define STOPPED_MAX_US 5000000ULL      /* a worker that is stopped for so long is replaced */
 
 struct checker {
         struct loop *loop;
@@ -22,6 +24,7 @@ struct checker {
         struct check *unsendable;      /* refused without asking the worker */
         char last_key[80];             /* of the check that was sent last */
         bool sent;
+        uint64_t stopped_us;           /* when the worker was first seen stopped; 0: it is not */
         uint64_t sent_us, work_us;     /* when, and what the worker had worked by then */
         bool used;                     /* this worker has answered before */
         bool stale;                    /* it has policies of before a reload, and ends after its answer */
@@ -68,6 +71,7 @@ static void stop_worker(struct checker *checker)
         checker->pid = 0;
         checker->in.len = checker->out.len = checker->written = 0;
         checker->sent = checker->used = checker->stale = false;
+        checker->stopped_us = 0;
 }
 
 /* Between fork and exec: nothing but system calls. */
@@ -160,8 +164,26 @@ static uint64_t worked_us(const struct checker *checker)
 }
 
 /* Nobody tells when a process has worked so long: it is looked at when it can have done so at the earliest. */
+static bool is_stopped(const struct checker *checker)
+{
+        siginfo_t info = { 0 };
+        return waitid(P_PID, (id_t)checker->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+static void worker_died(struct checker *checker, const char *why);
+
 static void look_at_worker(struct checker *checker)
 {
+        if (!is_stopped(checker))
+                checker->stopped_us = 0;
+        else if (!checker->stopped_us)
+                checker->stopped_us = clock_us();
+        else if (clock_us() - checker->stopped_us >= STOPPED_MAX_US) {
+                log_text(LOG_WARN, "the policy worker was stopped; it is killed, and another one is started");
+                checker->used = true;   /* not by the program: another worker is asked */
+                worker_died(checker, "its checker was stopped");
+                return;
+        }
         uint64_t work = worked_us(checker), most = CHECK_TIME_MS * 1000ULL + checker->work_us;
         uint64_t wall = clock_us() - checker->sent_us,
                  wall_most = 1000 * (checker->paths.wall_ms ? checker->paths.wall_ms : CHECK_WALL_MS);
@@ -169,7 +191,7 @@ static void look_at_worker(struct checker *checker)
                 worker_lost(checker, "it took too long");
         else
                 loop_timer(checker->loop, &checker->deadline,
-                        most - work < wall_most - wall ? most - work : wall_most - wall);
+                        min_u64(LOOK_US, min_u64(most - work, wall_most - wall)));
 }
 
 static void too_late(struct timer *timer)

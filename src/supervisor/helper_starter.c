@@ -3,7 +3,9 @@
  *
  * An engine needs a new supervisor when one has died, a new process that looks at programs when one is worn, and the
  * opener.  It says which, hands over the socket that the new process is to serve, and hears its number.  What is
- * started, and with which arguments, was said when the starter was, and cannot be changed.
+ * started, and with which arguments, was said when the starter was, and cannot be changed.  A process that no longer
+ * answers the engine is killed here, because the engine has no right to; only processes that were started here are, by
+ * their pidfd (pidfd_send_signal(2), Linux 5.1).
  */
 #include "supervisor/supervisor.h"
 
@@ -13,6 +15,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+
+#define STARTED_MAX 16
 
 static _Noreturn void become(const char *program, char *const argv[], int sock)
 {
@@ -44,19 +48,54 @@ static _Noreturn void start(enum wire_start what, char *const args[STARTER_ARGS]
         become("/proc/self/exe", what == WIRE_START_OPENER ? opener : supervisor, sock);
 }
 
+/* The newest processes; the oldest gives way. */
+static struct {
+        int32_t pid;
+        int pid_fd;
+} started[STARTED_MAX];
+static size_t started_n;
+
+static void remember(int32_t pid, int pid_fd)
+{
+        size_t i = started_n++ % ARRAY_LEN(started);
+        if (started[i].pid)
+                fd_close(&started[i].pid_fd);
+        started[i].pid = pid;
+        started[i].pid_fd = pid_fd;
+}
+
 /* The engine's child and not ours: it hears of its end, and waits for it. */
 static int32_t fork_for_engine(enum wire_start what, char *const args[STARTER_ARGS], int sock)
 {
-        long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+        int pid_fd = -1;
+        long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_PIDFD | SIGCHLD, 0, &pid_fd, 0, 0);
         if (pid == 0)
                 start(what, args, sock);
-        return pid < 0 ? -errno : (int32_t)pid;
+        if (pid < 0)
+                return -errno;
+        remember((int32_t)pid, pid_fd);
+        return (int32_t)pid;
+}
+
+static int32_t kill_started(int32_t pid)
+{
+        for (size_t i = 0; i < ARRAY_LEN(started); i++)
+                if (pid > 0 && started[i].pid == pid)
+                        return syscall(SYS_pidfd_send_signal, started[i].pid_fd, SIGKILL, NULL, 0) < 0 ? -errno : 0;
+        return -ESRCH;
 }
 
 static int32_t answer(const uint8_t *bytes, ssize_t len, int fd, char *const *paths, char *const args[STARTER_ARGS])
 {
+        int32_t pid;
+        if (len == WIRE_START_MAX && bytes[0] == WIRE_START_KILL) {
+                memcpy(&pid, bytes + 1, sizeof pid);
+                return kill_started(pid);
+        }
         if (len != 1)
                 return -EPROTO;
+        if (bytes[0] == WIRE_START_PING)
+                return 0;
         if (bytes[0] == WIRE_START_REMOVE) {
                 for (; *paths; paths++)
                         unlink(*paths);

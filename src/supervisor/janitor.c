@@ -36,8 +36,17 @@ int janitor_start(struct janitor *janitor, const char *paths, struct csn_error *
         return 0;
 }
 
+bool janitor_is_lost(const struct janitor *janitor)
+{
+        siginfo_t info = { 0 };
+        return janitor->pid > 0 &&
+                waitid(P_PID, (id_t)janitor->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
 void janitor_stop(struct janitor *janitor)
 {
+        if (janitor_is_lost(janitor))
+                kill(janitor->pid, SIGKILL);
         fd_close(&janitor->pipe);
         while (janitor->pid > 0 && waitpid(janitor->pid, NULL, 0) < 0 && errno == EINTR)
                 ;

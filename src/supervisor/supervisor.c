@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #define END_MS 2000            /* for what dies at the end; after it the janitor does the rest */
 
@@ -112,6 +113,37 @@ static int op_get_stats(struct request *request, struct csn_error *err)
         return 0;
 }
 
+/*
+ * A janitor that was killed or stopped is replaced.  Without the outer init no sandbox can be made; the socket of the
+ * outer init tells of its end, and nothing tells that it was stopped.
+ */
+static void check_children(struct supervisor *sup)
+{
+        siginfo_t info = { 0 };
+        struct csn_error err;
+        id_t outer_init = (id_t)sup->outer_init.pid;
+        if (outer_init && waitid(P_PID, outer_init, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid) {
+                err_set(&err, CSN_E_SYSTEM, 0, "the outer init of the sandboxes was stopped");
+                sup_give_up(sup, &err);
+        }
+        if (!janitor_is_lost(&sup->janitor))
+                return;
+        log_text(LOG_WARN, "the janitor was killed or stopped; it is started again");
+        janitor_stop(&sup->janitor);
+        if (janitor_start(&sup->janitor, cgroup_paths(sup->cgroups), &err) < 0)
+                sup_give_up(sup, &err);
+}
+
+static int op_ping(struct request *request, struct csn_error *err)
+{
+        struct buf message;
+        (void)err;
+        check_children(request->sup);
+        buf_init(&message, WIRE_MAX);
+        sup_answer(request->sup, &message, wire_put_plain(&message, WIRE_PONG, 0), NULL, 0);
+        return 0;
+}
+
 static int op_zygote(struct request *request, struct csn_error *err)
 {
         struct wire_program program;
@@ -151,6 +183,7 @@ static const struct {
         { WIRE_GET_STATS,    READY, op_get_stats    },
         { WIRE_ZYGOTE,  READY, op_zygote  },
         { WIRE_RETIRE,  READY, op_retire  },
+        { WIRE_PING,    READY, op_ping    },
 };
 
 static int dispatch(struct request *request, struct csn_error *err)

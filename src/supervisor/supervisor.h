@@ -40,6 +40,8 @@ struct janitor {
  * belong to *janitor until janitor_stop(), which closes the pipe and waits for the process.
  */
 int janitor_start(struct janitor *janitor, const char *paths, struct csn_error *err);
+/* Whether the janitor has ended or was stopped by a signal; janitor_stop() follows, and kills a stopped janitor. */
+bool janitor_is_lost(const struct janitor *janitor);
 void janitor_stop(struct janitor *janitor);
 
 /* main() of the janitor: waits for the end of its pipe and removes the cgroups.  Returns the exit status. */

@@ -88,7 +88,10 @@ void jobs_free(struct supervisor *sup);
 
 /* ---- zygote_table.c ---- */
 
-/* Queue for fork requests to this zygote.  NULL: the zygote does not serve (yet).  *ret_known: the zygote exists. */
+/*
+ * Queue for one fork request to this zygote.  A zygote without an answer after HELPER_ANSWER_MS is ended.  NULL: the
+ * zygote does not serve (yet).  *ret_known: the zygote exists.
+ */
 struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
 
 /* ---- zygotes.c ---- */

@@ -16,6 +16,7 @@ struct zygote {
         int pid_fd;
         bool serves;
         bool told;                 /* GONE went out */
+        unsigned asked;            /* fork requests without an answer; `deadline` is that of the oldest */
         struct watch watch;
         struct send_queue requests;
         struct cgroup_leaf leaf;

@@ -13,5 +13,9 @@ struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *
 {
         struct zygote *zygote = zygote_find(sup, id);
         *ret_known = zygote && !zygote->told;
-        return *ret_known && zygote->serves ? &zygote->requests : NULL;
+        if (!*ret_known || !zygote->serves)
+                return NULL;
+        if (zygote->asked++ == 0)
+                loop_timer(sup->loop, &zygote->deadline, HELPER_ANSWER_MS * 1000ULL);
+        return &zygote->requests;
 }

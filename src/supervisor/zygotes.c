@@ -60,11 +60,21 @@ static void end(struct zygote *zygote, const struct csn_error *why)
         jobs_of_zygote(sup, zygote->id, why);
 }
 
-static void loading_took_too_long(struct timer *timer)
+static void on_deadline(struct timer *timer)
 {
+        struct zygote *zygote = timer->owner;
         struct csn_error err;
-        err_set(&err, CSN_E_SYSTEM, 0, "the zygote did not serve after %d seconds", LOADING_MS / 1000);
-        end(timer->owner, &err);
+        err_set(&err, CSN_E_SYSTEM, 0, "the zygote did not %s within %d seconds", zygote->serves ? "fork" : "serve",
+                (zygote->serves ? HELPER_ANSWER_MS : LOADING_MS) / 1000);
+        end(zygote, &err);
+}
+
+/* A fork request has its answer; the next one has its own time. */
+static void answered(struct zygote *zygote)
+{
+        loop_untimer(zygote->sup->loop, &zygote->deadline);
+        if (zygote->asked && --zygote->asked)
+                loop_timer(zygote->sup->loop, &zygote->deadline, HELPER_ANSWER_MS * 1000ULL);
 }
 
 /* ---- messages of a zygote ---- */
@@ -91,8 +101,10 @@ static void said(struct zygote *zygote, struct zygote_message *message, int fds[
         if (message->op == ZYGOTE_SERVES && !zygote->serves) {
                 serves(zygote, message->info);
         } else if (message->op == ZYGOTE_FORKED && zygote->serves && message->pid > 0 && fds[0] >= 0) {
+                answered(zygote);
                 job_forked(zygote->sup, message->id, message->pid, take_fd(&fds[0]), NULL);
         } else if (message->op == ZYGOTE_FAILED && zygote->serves) {
+                answered(zygote);
                 job_forked(zygote->sup, message->id, 0, -1, &message->error);
         } else {
                 err = message->error;
@@ -168,7 +180,7 @@ int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program 
         struct zygote *zygote = mem_alloc(sizeof *zygote);
         *zygote = (struct zygote){ .next = sup->zygotes, .sup = sup, .id = id, .pid_fd = -1,
                                    .watch = { .fd = -1, .ready = ready, .owner = zygote },
-                                   .deadline = { .fired = loading_took_too_long, .owner = zygote },
+                                   .deadline = { .fired = on_deadline, .owner = zygote },
                                    .closing = { .fired = try_close, .owner = zygote } };
         zygote->requests = (struct send_queue){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);

@@ -85,6 +85,8 @@ enum wire_op {
         WIRE_FREEZE,
         WIRE_FROZEN,
         WIRE_FREEZE_FAILED,
+        WIRE_PING,
+        WIRE_PONG,
 };
 
 /* The descriptors of READY, in this order.  The last two are present only with WIRE_PROXY and WIRE_TOOL_SOCKET. */
@@ -348,11 +350,23 @@ int wire_name_check(const char *name, size_t len, struct csn_error *err);
 
 /* ---- helpers of an engine without rights (supervisor.h) ---- */
 
+/* ms; a helper or supervisor without an answer after this time is stopped or deadlocked, and is killed */
+#define HELPER_ANSWER_MS 5000
+#define HELPER_PING_MS 1000                /* ms between two PINGs */
+
 /*
- * engine -> starter: a byte and, except for REMOVE, the socket of the new process.  The answer is an int32: the
- * pid or -errno.
+ * engine -> starter: a byte and, for a new process, its socket; after KILL the pid of a process of the starter, an
+ * int32.  The answer is an int32: the pid, 0, or -errno.
  */
-enum wire_start { WIRE_START_SUPERVISOR = 1, WIRE_START_POLICY, WIRE_START_OPENER, WIRE_START_REMOVE };
+enum wire_start {
+        WIRE_START_SUPERVISOR = 1,
+        WIRE_START_POLICY,
+        WIRE_START_OPENER,
+        WIRE_START_REMOVE,
+        WIRE_START_PING,
+        WIRE_START_KILL,
+};
+#define WIRE_START_MAX 5                   /* the byte and a pid */
 
 /*
  * engine -> opener: a byte, a name, and the descriptor of its folder.  The answer is an int32: 0 with a

@@ -157,6 +157,7 @@ static void on_lost(void *owner, const struct csn_error *error)
         log_text(LOG_ERROR, "%s", error->text);
         backend_at(0)->close(instances->links[0]);
         instances->links[0] = NULL;
+        instances->losses++;
         instances->events->lost(instances->owner);
         instances_changed(instances);
 }
@@ -174,6 +175,14 @@ int instances_open_link(struct instances *instances, const struct backend *backe
                                                  .settings = instances->settings,
                                                  .engine = instances };
         return *link ? 0 : backend->open(instances->loop, &options, &backend_events, link, err);
+}
+
+bool instances_are_silent(const struct instances *instances)
+{
+        for (size_t i = 0; i < ARRAY_LEN(instances->links); i++)
+                if (instances->links[i] && backend_at(i)->is_silent && backend_at(i)->is_silent(instances->links[i]))
+                        return true;
+        return false;
 }
 
 void instances_close_links(struct instances *instances)

@@ -81,6 +81,7 @@ struct instances {
         struct instance *all;
         size_t n, starting;
         uint32_t made;
+        uint32_t losses;                /* of the native backend */
         char uid_range[48];             /* "FIRST:COUNT" */
 };
 
@@ -121,6 +122,8 @@ void instance_kill(struct instance *instance);
 
 /* Connect to a backend; nothing happens if a connection exists.  Errors: those of the backend. */
 int instances_open_link(struct instances *instances, const struct backend *backend, struct csn_error *err);
+/* Whether the process of a backend does not answer, so that no program can begin now. */
+bool instances_are_silent(const struct instances *instances);
 /* Tell the owner that runs that wait may begin. */
 void instances_changed(const struct instances *instances);
 /* Close all connections; instances stay, without news. */

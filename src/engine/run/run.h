@@ -45,7 +45,7 @@ void run_set_owner(struct run *run, const char *key);
 /*
  * The quotas of an owner's key; 0: no limit.  running_max and queued_max are numbers of programs: runs, executions in
  * contexts and programs in persistent sandboxes; those of the last run hold for all runs of the owner.  cpu_ms_per_day
- * is CPU time in ms: what is left of it is the most for a run, and what still runs when it is used up is ended.
+ * is CPU time in ms: a run gets at most the rest of the quota, and running programs are ended at the end of the quota.
  */
 struct run_quota {
         size_t running_max, queued_max;
@@ -55,11 +55,11 @@ struct run_quota {
 
 void run_set_quota(struct run *run, const struct run_quota *quota);
 
-/* What keeps the CPU time of owners; see engine_set_usage_listener(). */
+/* The keeper of the CPU time of owners; see engine_set_usage_listener(). */
 struct usage_listener {
-        /* CPU time that no record has: of programs in persistent sandboxes, and of runs without an end. */
+        /* CPU time without a record: of programs in persistent sandboxes, and of runs without an end. */
         void (*charge)(void *owner, const char *owner_key, uint64_t cpu_ms);
-        /* The CPU time of the last 24 hours, of all records and charges.  False: it cannot be told. */
+        /* The CPU time of the last 24 hours, of all records and charges.  False: unknown. */
         bool (*used)(void *owner, const char *owner_key, uint64_t *ret_cpu_ms);
 };
 

@@ -55,7 +55,7 @@ struct run {
         /* CPU time of the owner (owner.c, quota.c). */
         struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
         uint64_t counted_us;
-        uint64_t quota_left_ms;        /* what cpu_ms_per_day leaves, if less than limits.cpu_ms; 0: not less */
+        uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
         bool quota_spent;              /* ended, because work of the owner used up cpu_ms_per_day */
 
         /* Execution in a context. */
@@ -121,7 +121,7 @@ struct owner {
 struct engine_hooks {
         /* Start queued runs now. */
         void (*serve_queue)(struct engine *engine);
-        /* An owner has work that has a quota of CPU time: look at what runs from time to time. */
+        /* An owner has work with a quota of CPU time: sample all running work. */
         void (*sample_usage)(struct engine *engine);
         /* The request names a context: set the executor.  Errors: CSN_E_INPUT. */
         int (*bind_context)(struct run *run, struct csn_error *err);
@@ -217,7 +217,7 @@ bool owner_has_room(const struct owner *owner, size_t running_max);
 /* An execution or a program in a sandbox begins, or is over; queue_changed() follows the end. */
 void owner_begin_other(struct owner *owner);
 void owner_end_other(struct owner *owner);
-/* Whether a program that cannot wait may begin now.  Errors: CSN_E_BUSY, with *ret_room. */
+/* Whether a program without a queue may begin now.  Errors: CSN_E_BUSY, with *ret_room. */
 int owner_may_begin(const struct engine *engine, const char *key, const struct run_quota *quota,
         struct run_room *ret_room, struct csn_error *err);
 /* CPU time of running work rose from *counted_us to cpu_us; *counted_us becomes cpu_us. */
@@ -233,7 +233,7 @@ uint64_t owner_left_us(const struct engine *engine, struct owner *owner, const s
 /* ---- quota.c: the CPU time of one run ---- */
 
 /*
- * A program is about to begin: its CPU time is charged from now on, and what is left of the quota is its limit
+ * A program is about to begin: its CPU time is charged from now on, and the rest of the quota is its limit
  * (run->quota_left_ms).  Errors: CSN_E_BUSY (nothing is left).
  */
 int run_quota_begin(struct run *run, struct csn_error *err);

@@ -133,16 +133,24 @@ static void on_signal(struct watch *watch, uint32_t what)
                 enter(daemon, daemon->state == DRAINING ? CANCELLING : OVER);
 }
 
-/* Only root could start another starter, and we are not root any more: the next daemon has one. */
-static void on_starter_lost(void *owner)
+/* Only root could start another one, and we are not root any more: the next daemon has one. */
+static void on_helper_lost(struct daemon *daemon, const char *helper, const char *why)
 {
-        struct daemon *daemon = owner;
         err_set(&daemon->failure, CSN_E_SYSTEM, 0,
-                "the process that starts others for the daemon was killed; the daemon ends, so that its service manager "
-                "starts it again");
+                "%s %s; the daemon ends, so that its service manager starts it again", helper, why);
         log_text(LOG_ERROR, "%s", daemon->failure.text);
         if (daemon->state == SERVING)
                 enter(daemon, DRAINING);
+}
+
+static void on_starter_lost(void *owner, const char *why)
+{
+        on_helper_lost(owner, "the process that starts others for the daemon", why);
+}
+
+static void on_launcher_lost(void *owner)
+{
+        on_helper_lost(owner, "the process that starts programs of tools", "was killed, or does not answer");
 }
 
 static int watch_signals(struct daemon *daemon, struct csn_error *err)
@@ -349,7 +357,8 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         if (watch_signals(daemon, err) < 0 || helpers_watch(daemon->loop, on_starter_lost, daemon, err) < 0)
                 return -err->code;
         keep_log(settings);
-        if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0)
+        if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0 ||
+                sources_watch(daemon->sources_of_tools, on_launcher_lost, daemon, err) < 0)
                 return -err->code;
         if (open_api(daemon, err) < 0 || endpoint_listen(&daemon->endpoint, err) < 0)
                 return -err->code;

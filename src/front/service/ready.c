@@ -17,9 +17,16 @@ struct ready_wait {
         struct http_request *request;
 };
 
+/* The engine cannot tell, and the program may have begun. */
+static bool is_lost(const struct run_result *result)
+{
+        return HAS(result, run_result, error) && HAS(&result->error, failure, code) &&
+                strcmp(result->error.code, csn_code_name(CSN_E_LOST)) == 0;
+}
+
 bool service_ran_nothing(const struct run_result *result)
 {
-        return !HAS(result, run_result, boundary) && (result->status == status_CAPACITY ||
+        return !HAS(result, run_result, boundary) && !is_lost(result) && (result->status == status_CAPACITY ||
                                                       result->status == status_ISOLATION_UNAVAILABLE ||
                                                        result->status == status_ENGINE_ERROR);
 }
@@ -37,6 +44,17 @@ static bool is_only_full(const struct service *service, const struct run_result 
         return result->status == status_CAPACITY && engine_running(service->engine) > 0;
 }
 
+/* why NULL: programs can be run. */
+static void learn(struct service *service, const struct csn_error *why)
+{
+        struct service_ability *ability = &service->ability;
+        struct csn_error err;
+        ability->known = true;
+        ability->at_us = clock_us();
+        ability->why = why ? *why : (struct csn_error){ 0 };
+        engine_answers(service->engine, &ability->losses, &err);
+}
+
 /*
  * A full host can run programs, and a request may ask for what this host does not have: only the small program proves
  * that none can run.
@@ -47,11 +65,20 @@ void service_note_run(struct service *service, const struct run_result *result)
         if (HAS(result, run_result, boundary) && result->status == status_ENGINE_ERROR)
                 ability->known = false;   /* the run began, and its supervisor is gone */
         else if (HAS(result, run_result, boundary))
-                *ability = (struct service_ability){
-                        .probe = ability->probe, .waiting = ability->waiting, .known = true, .at_us = clock_us()
-                };
+                learn(service, NULL);
         else if (service_ran_nothing(result) && !is_only_full(service, result) && !ability->why.code)
                 ability->known = false;
+}
+
+/* A supervisor that ended since then may have no successor. */
+static bool is_known(const struct service *service)
+{
+        const struct service_ability *ability = &service->ability;
+        struct csn_error err;
+        uint32_t losses;
+        engine_answers(service->engine, &losses, &err);
+        return ability->known && ability->losses == losses &&
+               clock_us() - ability->at_us < (ability->why.code ? BAD_US : GOOD_US);
 }
 
 static void answer(struct service *service, struct http_request *request)
@@ -72,11 +99,11 @@ static void on_probed(void *owner, const struct run_result *result)
         struct service_ability *ability = &service->ability;
         struct run *probe = ability->probe;
         struct ready_wait *waiting = ability->waiting;
-        ability->known = true;
-        ability->at_us = clock_us();
-        ability->why = (struct csn_error){ 0 };
-        if (service_ran_nothing(result) && !is_only_full(service, result))
-                service_error_of(result, &ability->why);
+        struct csn_error why;
+        bool ran_nothing = service_ran_nothing(result) && !is_only_full(service, result);
+        if (ran_nothing)
+                service_error_of(result, &why);
+        learn(service, ran_nothing ? &why : NULL);
         ability->probe = NULL;
         ability->waiting = NULL;
         for (struct ready_wait *one = waiting, *next; one; one = next) {
@@ -116,11 +143,12 @@ void service_answer_ready(struct http_request *request)
         struct csn_error err;
         struct service *service = service_of(request);
         struct service_ability *ability = &service->ability;
-        if (http_draining(service->http, &err) < 0) {
+        uint32_t losses;
+        if (http_draining(service->http, &err) < 0 || engine_answers(service->engine, &losses, &err) < 0) {
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
-        if (ability->known && clock_us() - ability->at_us < (ability->why.code ? BAD_US : GOOD_US)) {
+        if (is_known(service)) {
                 answer(service, request);
                 return;
         }

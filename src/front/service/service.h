@@ -45,6 +45,7 @@ struct service_ability {
         struct ready_wait *waiting;        /* requests waiting for the end of the probe */
         struct csn_error why;              /* why no program can be run; code 0: programs can */
         bool known;
+        uint32_t losses;                   /* engine_answers() then: a supervisor lost since makes the rest unknown */
         uint64_t at_us;                    /* time of the last answer */
 };
 

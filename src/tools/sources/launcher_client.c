@@ -61,8 +61,8 @@ int launcher_start(struct launcher *launcher, const struct launch_program *progr
 void launcher_stop(struct launcher *launcher)
 {
         fd_close(&launcher->sock);
-        while (launcher->pid > 0 && waitpid(launcher->pid, NULL, 0) < 0 && errno == EINTR)
-                ;
+        if (!helpers_reap(launcher->pid, HELPER_ANSWER_MS))
+                log_text(LOG_ERROR, "the launcher of tools does not end");   /* it is root's */
         launcher->pid = 0;
 }
 
@@ -95,7 +95,7 @@ static int ask(const struct launcher *launcher, const struct buf *request, const
                 /* An answer that comes late would be taken for that to the next request. */
                 shutdown(launcher->sock, SHUT_RDWR);
                 return err_set(err, CSN_E_SYSTEM, 0,
-                        "the process that starts programs of tools does not answer; restart the daemon");
+                        "the process that starts programs of tools does not answer");
         }
         return said < 0 ? err_set(err, CSN_E_SYSTEM, -said, "start a program of a tool") : 0;
 }

@@ -87,6 +87,9 @@ struct sources {
         struct tools *tools;
         struct loop *loop;
         struct launcher launcher;
+        struct watch launcher_watch;
+        void (*launcher_lost)(void *owner);
+        void *launcher_owner;
         struct fetcher *fetcher;           /* opened by the first user */
 };
 

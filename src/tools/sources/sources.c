@@ -1,10 +1,12 @@
 /* From the configuration to sources, and back when it changes; see sources.h. */
 #include "tools/sources/mcp.h"
 
+#include <sys/epoll.h>
+
 int sources_prepare(const struct settings *settings, struct sources **ret, struct csn_error *err)
 {
         struct sources *sources = mem_alloc(sizeof *sources);
-        sources->launcher.sock = -1;
+        sources->launcher.sock = sources->launcher_watch.fd = -1;
         sources->settings = settings;
         int rc = registry_read(settings, &sources->registry, err);
         if (rc == 0 && sources->registry.programs_n)
@@ -40,10 +42,31 @@ int sources_open(struct sources *sources, struct tools *tools, struct csn_error 
         return 0;
 }
 
+/* Its answers are waited for; so this is its end. */
+static void on_launcher(struct watch *watch, uint32_t events)
+{
+        struct sources *sources = watch->owner;
+        (void)events;
+        loop_unwatch(sources->loop, watch);
+        sources->launcher_lost(sources->launcher_owner);
+}
+
+int sources_watch(struct sources *sources, void (*lost)(void *owner), void *owner, struct csn_error *err)
+{
+        if (sources->launcher.sock < 0)
+                return 0;
+        sources->launcher_watch = (struct watch){ .fd = -1, .ready = on_launcher, .owner = sources };
+        sources->launcher_lost = lost;
+        sources->launcher_owner = owner;
+        return loop_watch(sources->loop, &sources->launcher_watch, sources->launcher.sock, EPOLLIN, err);
+}
+
 void sources_close(struct sources *sources)
 {
         if (!sources)
                 return;
+        if (sources->loop)
+                loop_unwatch(sources->loop, &sources->launcher_watch);
         fetcher_close(sources->fetcher);
         launcher_stop(&sources->launcher);
         registry_done(&sources->registry);

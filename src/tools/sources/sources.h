@@ -31,6 +31,11 @@ int sources_prepare(const struct settings *settings, struct sources **ret, struc
  * CSN_E_CONFIG, CSN_E_SYSTEM.
  */
 int sources_open(struct sources *sources, struct tools *tools, struct csn_error *err);
+/*
+ * Call lost() once the tool launcher has ended or has not answered a request; until sources_close().  Errors: those of
+ * loop_watch().
+ */
+int sources_watch(struct sources *sources, void (*lost)(void *owner), void *owner, struct csn_error *err);
 /* After tools_close(), which closes the sources, and before the engine's loop ends.  NULL is fine. */
 void sources_close(struct sources *sources);
 
