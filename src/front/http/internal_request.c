@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define PIECE_MAX (32 * KIB)               /* bytes of a body that take() gets at once */
+
 /* ---- answers ---- */
 
 static void inner_head(struct http_request *request, unsigned status, const char *type)
@@ -78,6 +80,16 @@ static void inner_deliver(struct http_request *request)
                 http_tell_room(request);
 }
 
+/* A piece a step, as from a connection; a receiver that took all of it gets the next one without asking. */
+static void take_piece(struct http_request *request)
+{
+        size_t len = min_u64(request->body.len - request->body_at, PIECE_MAX);
+        size_t n = request->take(request, request->body.bytes + request->body_at, len);
+        request->body_at += n;
+        if (n == len && request->body_at < request->body.len)
+                http_resume(request);
+}
+
 /* Something of it is to be read, or may be taken. */
 static void on_inner(struct timer *timer)
 {
@@ -89,8 +101,7 @@ static void on_inner(struct timer *timer)
                         request->route->handle(request);
         }
         if (request->state == HTTP_OWNED && request->take && request->body_at < request->body.len)
-                request->body_at += request->take(request, request->body.bytes + request->body_at,
-                        request->body.len - request->body_at);
+                take_piece(request);
         if (request->state == HTTP_OWNED && request->whole && request->body_at == request->body.len) {
                 void (*whole)(struct http_request *) = request->whole;
                 request->whole = NULL;
