@@ -346,7 +346,7 @@ struct http_internal_answered {
         const char *method, *path;         /* the path as a client would send it, without a query */
         const struct pair *headers, *query;
         size_t headers_n, query_n;
-        const char *body;
+        char *body;                        /* from malloc(3), becomes the callee's; or NULL */
         size_t body_len;
         const char *id, *tenant;           /* as in the request that causes this one */
         const void *key;                   /* or NULL; must live until over() or http_internal_forget() */
@@ -364,7 +364,7 @@ struct http_internal {
 /* Serve an application for internal requests alone.  *ret is the caller's until http_close(). */
 void http_open_internal(struct loop *loop, struct shares *shares, const struct http_app *app,
         const struct http_events *events, void *owner, struct http **ret);
-/* Start an internal request.  All but the key is copied. */
+/* Start an internal request.  All but the body and the key is copied. */
 struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked,
         const struct http_internal *inner, void *owner);
 /* Cancel before over(): no further callback; the request ends as after a disconnect. */

@@ -163,9 +163,12 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         request->key = asked->key;
         trace_below(asked->trace, &request->trace);
         http_set_holder(request);
+        request->body = (struct buf){
+                .bytes = asked->body, .len = asked->body_len, .size = asked->body_len, .max = asked->body_len
+        };
         if (http_charge(request, SHARE_BODIES, asked->body_len, &err) < 0) {
                 http_answer_excess(request, &err);
-        } else if (!buf_add(&request->body, asked->body ? asked->body : "", asked->body_len)) {
+        } else if (asked->body_len > HTTP_BODY_MAX) {
                 err_field(&err, "/", "the body is longer than %llu MiB", HTTP_BODY_MAX / MIB);
                 http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
         } else if (http_find_route(request, asked->method, &status, &err) < 0) {

@@ -251,7 +251,7 @@ static void on_over(void *owner, bool whole)
 }
 
 void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n,
-        const char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call))
+        char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call))
 {
         static const struct http_internal inner = { on_begun, on_bytes, on_over };
         struct pair headers[] = { { (char *)(uintptr_t) "Accept",

@@ -279,10 +279,8 @@ static void take_message(struct http_request *request, const struct rpc *rpc)
 static int read_message(struct http_request *request, struct rpc *ret, struct csn_error *err)
 {
         const struct parse *parse = parse_of(request);
-        if (parse && parse->tree)
+        if (parse->tree)
                 return rpc_take(json_incref(parse->tree), ret, err);
-        if (!parse)
-                return rpc_read(request->body.bytes ? request->body.bytes : "", request->body.len, ret, err);
         *ret = (struct rpc){ .code = RPC_PARSE_ERROR };
         *err = parse->error;
         return -err->code;
@@ -368,6 +366,11 @@ static const struct front_tag tags[] = {
         { NULL, NULL, NULL },
 };
 
+static const struct parse_converter converters[] = {
+        { .handle = mcp_post, .begin = mcp_begin, .convert = mcp_convert, .drop = mcp_drop, .keeps_tree = true },
+        { .handle = NULL },
+};
+
 static void on_changed(struct service *service)
 {
         mcp_changed(service_state(service, &mcp_front));
@@ -383,7 +386,15 @@ static void on_stop(struct service *service)
         mcp_sessions_end(service_state(service, &mcp_front));
 }
 
-const struct front mcp_front = { .name = "mcp", .routes = routes, .notes = notes, .headers = headers,
-                                 .parameters = parameters, .tags = tags, .local_pages = true,
-                                 .state_size = sizeof(struct mcp), .changed = on_changed, .drain = on_drain,
-                                 .stop = on_stop };
+const struct front mcp_front = { .name = "mcp",
+        .routes = routes,
+        .notes = notes,
+        .converters = converters,
+        .headers = headers,
+        .parameters = parameters,
+        .tags = tags,
+        .local_pages = true,
+        .state_size = sizeof(struct mcp),
+        .changed = on_changed,
+        .drain = on_drain,
+        .stop = on_stop };

@@ -119,11 +119,11 @@ void mcp_cancel(struct mcp_call *call);
 void mcp_note(struct mcp_call *call, const char *method, json_t *params);
 
 /*
- * Send a request to the route at `path`; answered() is called after the whole answer.  `lines`: ask for the answer as
- * events, which become notifications of the call.
+ * Send a request to the route at `path`; answered() is called after the whole answer.  body: from malloc(3), becomes
+ * the callee's.  `lines`: ask for the answer as events, which become notifications of the call.
  */
 void mcp_ask(struct mcp_call *call, const char *method, const char *path, const struct pair *query, size_t query_n,
-             const char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call));
+        char *body, size_t body_len, bool lines, void (*answered)(struct mcp_call *call));
 /* The route's answer as JSON.  The caller owns the reference; NULL: the answer is no JSON. */
 json_t *mcp_json(const struct mcp_call *call);
 /* Text of the problem in the route's answer, from the arena of the call. */
@@ -144,6 +144,10 @@ const char *mcp_image_type(const char *bytes, size_t len);
 
 void mcp_list_tools(struct mcp_call *call);
 void mcp_call_tool(struct mcp_call *call);
+/* The converter of messages: a tool's arguments become the request to its route. */
+void *mcp_begin(struct http_request *request, struct arena *arena);
+void *mcp_convert(json_t *message, const struct csn_error *error, void *context, struct arena *arena);
+void mcp_drop(void *given);
 
 /* ---- resources, prompts, completions (resources.c) ---- */
 

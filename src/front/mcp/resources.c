@@ -9,6 +9,7 @@
 #define TEMPLATE SCHEME "/v1/sandboxes/{sandbox}/files/{+path}"
 #define KEPT "/v1/files/"
 #define KEPT_TEMPLATE SCHEME "/v1/files/{file}"
+#define URI_MAX (16 * KIB)                 /* bytes of a resource's name, with %XX for bytes of its path */
 #define VALUES_MAX 100                     /* of a completion; the protocol's */
 
 /* ---- resources/list ---- */
@@ -140,6 +141,10 @@ void mcp_read_resource(struct mcp_call *call)
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "uri has to be a text");
                 return;
         }
+        if (strlen(path) > URI_MAX) {
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "uri is longer than %llu bytes", URI_MAX);
+                return;
+        }
         call->uri = path;
         path += strncmp(path, SCHEME, strlen(SCHEME)) == 0 ? strlen(SCHEME) : 0;
         if (path == call->uri)
@@ -155,6 +160,7 @@ void mcp_read_resource(struct mcp_call *call)
 /* ---- prompts ---- */
 
 #define PROMPT "write_program"
+#define TASK_MAX (64 * KIB)                /* bytes of the task in a prompt */
 
 void mcp_list_prompts(struct mcp_call *call)
 {
@@ -179,6 +185,10 @@ void mcp_get_prompt(struct mcp_call *call)
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL,
                         name && strcmp(name, PROMPT) == 0 ? PROMPT " needs the argument \"task\""
                                                           : "there is no such prompt");
+                return;
+        }
+        if (strlen(task) > TASK_MAX) {
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "the argument \"task\" is longer than %llu bytes", TASK_MAX);
                 return;
         }
         buf_init(&buf, 2 * MIB);

@@ -6,9 +6,12 @@
  */
 #include "front/mcp/mcp.h"
 
+#include "front/service/parse.h"
+
 #include <stdio.h>
 
 #define PARAMS_MAX 4
+#define PARAM_BYTES_MAX 4096               /* of an argument that stands in a path or a query */
 
 enum place { NOWHERE, IN_PATH, IN_QUERY, AS_BODY, AS_BASE64 };
 
@@ -326,30 +329,29 @@ static bool is_field(const struct mcp_tool *tool, const char *name)
         return false;
 }
 
-/* What is wrong with arguments is the model's to mend, so it is told as the result of the tool. */
-static void give_error(struct mcp_call *call, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void give_error(struct mcp_call *call, const char *fmt, ...)
-{
-        char text[400];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        json_t *words = json_string(text);
-        mcp_answer(call,
-                json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text",
-                        words ? words : json_string("the arguments are wrong"), "isError", 1));
-}
-
+/* The arguments of a call as the request to the route of the tool. */
 struct asked {
+        const struct mcp_tool *tool;       /* NULL: there is no such tool, or the message calls none */
+        bool no_object;                    /* the arguments are no object */
+        char error[400];                   /* in the arguments; "": none */
         char path[400];
         struct pair query[PARAMS_MAX];
         size_t query_n;
-        json_t *body;                      /* an object, or NULL */
-        const char *bytes;                 /* a body that is none */
-        size_t bytes_len;
+        char *body;                        /* from malloc(3), or NULL */
+        size_t body_len;
 };
+
+/* Always false. */
+static bool refuse(struct asked *asked, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static bool refuse(struct asked *asked, const char *fmt, ...)
+{
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(asked->error, sizeof asked->error, fmt, args);
+        va_end(args);
+        return false;
+}
 
 /* One segment of a path: an id has none of the characters that would end it. */
 static bool put_in_path(struct asked *asked, const struct param *param, const char *value)
@@ -365,67 +367,52 @@ static bool put_in_path(struct asked *asked, const struct param *param, const ch
         return true;
 }
 
-/* False: it is answered. */
-static bool put(struct mcp_call *call, const struct param *param, json_t *value, struct asked *asked)
+static void set_body(struct asked *asked, const char *bytes, size_t len)
 {
-        struct bytes bytes;
-        const char *text = param->number ? NULL : json_string_value(value);
-        if (param->number && json_is_integer(value))
-                text = arena_text(&call->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        if (!text || (param->place != AS_BODY && json_is_string(value) && strlen(text) != json_string_length(value))) {
-                give_error(call, "%s has to be %s", param->name,
-                        param->number ? "a whole number" : "a text without NUL");
-                return false;
-        }
-        if (param->place == IN_PATH && !put_in_path(asked, param, text)) {
-                give_error(call, "%s is \"%.80s\", which is no id", param->name, text);
-                return false;
-        }
-        if (param->place == IN_QUERY)
-                asked->query[asked->query_n++] =
-                        (struct pair){ (char *)(uintptr_t)param->name, arena_text(&call->arena, "%s", text) };
-        if (param->place == AS_BODY) {
-                asked->bytes = text;
-                asked->bytes_len = json_string_length(value);
-        }
-        if (param->place != AS_BASE64)
-                return true;
-        if (!model_unbase64(&call->arena, text, strlen(text), &bytes)) {
-                give_error(call, "%s is not base64", param->name);
-                return false;
-        }
-        asked->bytes = bytes.bytes;
-        asked->bytes_len = bytes.len;
-        return true;
+        free(asked->body);
+        asked->body = mem_copy(bytes, len);
+        asked->body_len = len;
 }
 
-static bool take_arguments(struct mcp_call *call, json_t *arguments, struct asked *asked)
+static bool put_base64(struct asked *asked, const struct param *param, const char *text)
 {
-        const struct mcp_tool *tool = call->tool;
-        const char *name;
-        json_t *value;
-        if (arguments && !json_is_object(arguments)) {
-                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "arguments have to be an object");
-                return false;
-        }
-        json_object_foreach(arguments, name, value) {
-                const struct param *param = param_of(tool, name);
-                if (!param && !is_field(tool, name)) {
-                        give_error(call, "%s has no argument \"%.60s\"", tool->name, name);
-                        return false;
-                }
-                if (!param)
-                        json_object_set(asked->body, name, value);
-                else if (!put(call, param, value, asked))
-                        return false;
-        }
-        for (size_t i = 0; i < PARAMS_MAX && tool->params[i].name; i++) {
-                const struct param *param = &tool->params[i];
+        struct arena arena = { 0 };
+        struct bytes bytes;
+        bool good = model_unbase64(&arena, text, strlen(text), &bytes);
+        if (good)
+                set_body(asked, bytes.bytes, bytes.len);
+        arena_done(&arena);
+        return good || refuse(asked, "%s is not base64", param->name);
+}
+
+static bool put(struct asked *asked, const struct param *param, const json_t *value, struct arena *arena)
+{
+        const char *text = param->number ? NULL : json_string_value(value);
+        bool short_one = param->place == IN_PATH || param->place == IN_QUERY;
+        if (param->number && json_is_integer(value))
+                text = arena_text(arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        if (!text || (param->place != AS_BODY && json_is_string(value) && strlen(text) != json_string_length(value)))
+                return refuse(asked, "%s has to be %s", param->name,
+                        param->number ? "a whole number" : "a text without NUL");
+        if (short_one && strlen(text) > PARAM_BYTES_MAX)
+                return refuse(asked, "%s is longer than %d bytes", param->name, PARAM_BYTES_MAX);
+        if (param->place == IN_PATH && !put_in_path(asked, param, text))
+                return refuse(asked, "%s is \"%.80s\", which is no id", param->name, text);
+        if (param->place == IN_QUERY)
+                asked->query[asked->query_n++] =
+                        (struct pair){ (char *)(uintptr_t)param->name, arena_text(arena, "%s", text) };
+        if (param->place == AS_BODY)
+                set_body(asked, text, json_string_length(value));
+        return param->place != AS_BASE64 || put_base64(asked, param, text);
+}
+
+static bool put_missing(struct asked *asked, const json_t *arguments)
+{
+        for (size_t i = 0; i < PARAMS_MAX && asked->tool->params[i].name; i++) {
+                const struct param *param = &asked->tool->params[i];
                 bool given = json_object_get(arguments, param->name) != NULL;
-                if (param->required && !given) {
-                        give_error(call, "%s needs the argument \"%s\"", tool->name, param->name);
-                        return false;
-                }
+                if (param->required && !given)
+                        return refuse(asked, "%s needs the argument \"%s\"", asked->tool->name, param->name);
                 if (param->usually && !given)
                         asked->query[asked->query_n++] =
                                 (struct pair){ (char *)(uintptr_t)param->name, (char *)(uintptr_t)param->usually };
@@ -433,17 +420,91 @@ static bool take_arguments(struct mcp_call *call, json_t *arguments, struct aske
         return true;
 }
 
-/* Files are kept where they can be: a client has no other way to them. */
-static void add_usual(const struct mcp_call *call, json_t *body)
+/* body: gets the arguments that are members of the body. */
+static bool take_arguments(struct asked *asked, json_t *arguments, json_t *body, struct arena *arena)
 {
-        const struct store_key *key = service_key(call->http);
-        bool keeps = call->service->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
-        json_t *usually = call->tool->usually ? json_loads(call->tool->usually, 0, NULL) : NULL;
+        const char *name;
+        json_t *value;
+        json_object_foreach(arguments, name, value) {
+                const struct param *param = param_of(asked->tool, name);
+                if (!param && !is_field(asked->tool, name))
+                        return refuse(asked, "%s has no argument \"%.60s\"", asked->tool->name, name);
+                if (!param)
+                        json_object_set(body, name, value);
+                else if (!put(asked, param, value, arena))
+                        return false;
+        }
+        return put_missing(asked, arguments);
+}
+
+/* Files are kept where they can be: a client has no other way to them. */
+static void add_usual(const struct mcp_tool *tool, json_t *body, bool keeps)
+{
+        json_t *usually = tool->usually ? json_loads(tool->usually, 0, NULL) : NULL;
         json_object_update_missing(body, usually);
         json_decref(usually);
-        if (call->tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") &&
+        if (tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") &&
                 !json_object_get(body, "workspace") && !json_object_get(body, "exports"))
                 json_object_set_new(body, "exports", json_pack("[{s:s}]", "pattern", "*"));
+}
+
+/* ---- the converter ---- */
+
+/* Whether files of runs can be kept. */
+void *mcp_begin(struct http_request *request, struct arena *arena)
+{
+        const struct store_key *key = service_key(request);
+        bool *keeps = arena_alloc(arena, sizeof *keeps);
+        *keeps = service_of(request)->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
+        return keeps;
+}
+
+static void convert_call(struct asked *asked, json_t *arguments, bool keeps, struct arena *arena)
+{
+        json_t *body = json_object();
+        snprintf(asked->path, sizeof asked->path, "%s", asked->tool->path);
+        asked->no_object = arguments && !json_is_object(arguments);
+        if (!asked->no_object && take_arguments(asked, arguments, body, arena) && asked->tool->takes) {
+                add_usual(asked->tool, body, keeps);
+                asked->body = model_write(body, JSON_COMPACT);
+                asked->body_len = asked->body ? strlen(asked->body) : 0;
+        }
+        json_decref(body);
+}
+
+void *mcp_convert(json_t *message, const struct csn_error *error, void *context, struct arena *arena)
+{
+        struct asked *asked = arena_alloc(arena, sizeof *asked);
+        const bool *keeps = context;
+        const char *method = json_string_value(json_object_get(message, "method"));
+        json_t *params = json_object_get(message, "params");
+        const char *name = json_string_value(json_object_get(params, "name"));
+        (void)error;
+        for (size_t i = 0; method && strcmp(method, "tools/call") == 0 && name && i < ARRAY_LEN(tools); i++)
+                if (strcmp(tools[i].name, name) == 0)
+                        asked->tool = &tools[i];
+        if (!asked->tool)
+                return asked;
+        convert_call(asked, json_object_get(params, "arguments"), *keeps, arena);
+        json_object_del(params, "arguments");
+        return asked;
+}
+
+void mcp_drop(void *given)
+{
+        struct asked *asked = given;
+        free(asked->body);
+}
+
+/* ---- the call ---- */
+
+/* A model mends its arguments itself, so their error is the result of the tool. */
+static void give_error(struct mcp_call *call, const char *text)
+{
+        json_t *words = json_string(text);
+        mcp_answer(call,
+                json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text",
+                        words ? words : json_string("the arguments are wrong"), "isError", 1));
 }
 
 /* A record that is longer than an event may be is not among the events, and can be asked for. */
@@ -458,32 +519,24 @@ static void on_tool_answered(struct mcp_call *call)
 static void ask(struct mcp_call *call, struct asked *asked)
 {
         bool lines = call->tool->events && (call->token || call->session || call->level >= 0);
-        char *text = NULL;
-        if (call->tool->takes) {
-                add_usual(call, asked->body);
-                text = model_write(asked->body, JSON_COMPACT);
-                asked->bytes = text;
-                asked->bytes_len = text ? strlen(text) : 0;
-        }
-        mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, asked->bytes, asked->bytes_len,
-                lines, on_tool_answered);
-        free(text);
+        char *body = asked->body;
+        asked->body = NULL;
+        mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, body, asked->body_len, lines,
+                on_tool_answered);
 }
 
 void mcp_call_tool(struct mcp_call *call)
 {
+        struct asked *asked = parse_of(call->http)->given;
         const char *name = json_string_value(json_object_get(call->params, "name"));
-        struct asked asked = { .body = json_object() };
-        for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
-                if (strcmp(tools[i].name, name) == 0)
-                        call->tool = &tools[i];
-        if (!call->tool) {
+        call->tool = asked->tool;
+        if (!call->tool)
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL,
                         "there is no tool \"%.60s\"; tools/list has those that there are", name ? name : "");
-        } else {
-                snprintf(asked.path, sizeof asked.path, "%s", call->tool->path);
-                if (take_arguments(call, json_object_get(call->params, "arguments"), &asked))
-                        ask(call, &asked);
-        }
-        json_decref(asked.body);
+        else if (asked->no_object)
+                mcp_fail(call, RPC_INVALID_PARAMS, NULL, "arguments have to be an object");
+        else if (asked->error[0])
+                give_error(call, asked->error);
+        else
+                ask(call, asked);
 }

@@ -156,6 +156,47 @@ def test_a_long_request_in_another_format_means_the_same(web, size):
     assert [test['test_info'] for test in answer['tests']] == body['config']['provided_data']['test']
 
 
+def mcp(web, method, **params):
+    names = {'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri'}
+    meta = {'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}
+    body = {'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': {**params, '_meta': meta}}
+    return web.ask('POST', '/mcp', json.dumps(body, ensure_ascii=False).encode(), Accept='application/json, text/event-stream', MCP_Protocol_Version='2026-07-28',
+                   Mcp_Method=method, Mcp_Name=params[names[method]], **JSON)[2]
+
+
+def call(web, tool, **arguments):
+    return mcp(web, 'tools/call', name=tool, arguments=arguments)['result']
+
+
+@pytest.mark.parametrize('size', [10, 20000, 1000000])
+def test_long_arguments_of_a_tool_mean_the_same(web, size):
+    data = base64.b64encode(b'x' * size).decode()
+    result = call(web, 'run_code', language='bash', code='wc -c < a; wc -c', files=[{'name': 'a', 'content_base64': data}], stdin='é\0' * size)
+    assert result['structuredContent']['stdout'] == f'{size}\n{3 * size}\n'
+    sandbox = call(web, 'create_sandbox')['structuredContent']['id']
+    for content, text in (({'content': 'é' * size}, 'é' * size), ({'content_base64': data}, 'x' * size)):
+        assert call(web, 'write_file', sandbox=sandbox, path='a', **content)['structuredContent']['size_bytes'] == len(text.encode())
+        assert call(web, 'run_command', sandbox=sandbox, command='wc -c < /home/user/a')['structuredContent']['stdout'].strip() == str(len(text.encode()))
+    call(web, 'kill_sandbox', sandbox=sandbox)
+
+
+@pytest.mark.parametrize('tool, wrong', [('run_code', {'code': 5, 'language': 'bash'}), ('run_code', {'tongue': 1}), ('write_file', {}),
+                                         ('write_file', {'sandbox': 'a b', 'path': 'a'}), ('nothing', {}),
+                                         ('write_file', {'sandbox': 'a', 'path': 'a', 'content_base64': '!'})])
+def test_long_wrong_arguments_are_answered_as_short_ones(web, tool, wrong):
+    short, long = (mcp(web, 'tools/call', name=tool, arguments=wrong, padding='x' * n) for n in (1, 40000))
+    assert short == long and ('error' in short or short['result']['isError'])
+
+
+def test_names_and_tasks_of_mcp_have_ceilings(web):
+    assert 'longer than 4096 bytes' in call(web, 'read_file', sandbox='a', path='x' * 4097)['content'][0]['text']
+    assert 'longer than 16384 bytes' in mcp(web, 'resources/read', uri='sandbox:' + 'x' * 20000)['error']['message']
+    for size, words in ((65536, 'result'), (65537, 'error')):
+        answer = mcp(web, 'prompts/get', name='write_program', arguments={'task': 'x' * size})
+        assert words in answer, answer
+    assert 'longer than 65536 bytes' in answer['error']['message']
+
+
 @pytest.mark.parametrize('path, wrong', [
     ('/run_code', {'code': 1}), ('/run_code', {'code': '1', 'language': 'tongue'}), ('/run_code', {'code': '1', 'language': 'cpp'}),
     ('/run_code', {'code': '1', 'language': 'bash', 'files': {'a': '!'}}), ('/submit', {'dataset': 1}),
@@ -257,6 +298,19 @@ FORMATS = {'fusion file': ('/run_code', {'language': 'bash', 'code': '1', 'files
 def test_no_step_is_long_for_a_request_in_another_format(web, work):
     path, body = FORMATS[work]
     steps_of(web, lambda: ask(web, path, body))
+
+
+TOOLS = {'file': ('run_code', {'language': 'bash', 'code': '1', 'files': [{'name': 'a', 'content_base64': LONG}, {'name': 'b', 'content_base64': '!'}]}),
+         'values': ('run_code', {'language': 'bash', 'code': '1', 'args': ['x'] * 45000}),
+         'base64': ('write_file', {'sandbox': 'sbx_none', 'path': 'a', 'content_base64': LONG}),
+         'text': ('write_file', {'sandbox': 'sbx_none', 'path': 'a', 'content': 'é' * 7000000}),
+         'path': ('read_file', {'sandbox': 'sbx_none', 'path': 'x' * 15000000})}
+
+
+@pytest.mark.parametrize('work', TOOLS)
+def test_no_step_is_long_for_arguments_of_a_tool(web, work):
+    tool, arguments = TOOLS[work]
+    steps_of(web, lambda: call(web, tool, **arguments))
 
 
 def test_the_runs_of_a_batch_begin_one_a_step(web):
