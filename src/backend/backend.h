@@ -187,6 +187,8 @@ int helpers_spawn(enum wire_start what, int sock, pid_t *ret_pid, struct csn_err
  * descriptor, which is the caller's, or -1 with errno.
  */
 int helpers_open(int dir_fd, const char *name, enum wire_open what);
+/* In the loop, before a job of a helper thread that may call helpers_open(): start the opener of the threads. */
+void helpers_serve_threads(void);
 void helpers_remove_sockets(void);
 /* Stop the helpers and wait for them.  The processes that they started must have been ended before. */
 void helpers_stop(void);

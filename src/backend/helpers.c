@@ -3,11 +3,14 @@
  * process.
  */
 #include "backend/backend.h"
+#include "base/worker.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -16,12 +19,25 @@
 
 #define SOCKET_FD 3
 
-static struct {
-        int starter, opener;
-        pid_t starter_pid, opener_pid;
-} helpers = { -1, -1, 0, 0 };
+/*
+ * The loop and the helper threads have an opener each: a thread that opens many files talks to its opener nearly all
+ * the time, and with a lower priority than the loop.  The loop alone starts and stops openers.
+ */
+struct opener {
+        struct watch watch;
+        pthread_mutex_t lock;            /* for a question and its answer; of the threads' opener */
+        int sock;
+        pid_t pid;
+        atomic_bool broken;              /* an answer did not come: the socket is of no use any more */
+};
 
-static struct watch opener_watch = { .fd = -1 };
+static struct {
+        int starter;
+        pid_t starter_pid;
+        struct opener loop, threads;
+} helpers = { -1, 0,
+              { .watch = { .fd = -1 }, .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1 },
+              { .watch = { .fd = -1 }, .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1 } };
 
 static int pair_of(int *ret_ours, int *ret_theirs, struct csn_error *err)
 {
@@ -148,7 +164,8 @@ void helpers_unwatch(void)
         if (!starter_watch.loop)
                 return;
         loop_unwatch(starter_watch.loop, &starter_watch.watch);
-        loop_unwatch(starter_watch.loop, &opener_watch);
+        loop_unwatch(starter_watch.loop, &helpers.loop.watch);
+        loop_unwatch(starter_watch.loop, &helpers.threads.watch);
         loop_untimer(starter_watch.loop, &starter_watch.ping);
         starter_watch.loop = NULL;
 }
@@ -219,79 +236,77 @@ void helpers_remove_sockets(void)
                 log_text(LOG_WARN, "%s", err.text);
 }
 
-/* ---- the opener ---- */
+/* ---- the openers; the lock is held ---- */
 
-static void stop_opener(void)
+static void stop_opener(struct opener *opener)
 {
         struct csn_error err;
         if (starter_watch.loop)
-                loop_unwatch(starter_watch.loop, &opener_watch);
-        fd_close(&helpers.opener);
-        if (!helpers_reap(helpers.opener_pid, 100) &&
-                (helpers_kill(helpers.opener_pid, &err) < 0 || !helpers_reap(helpers.opener_pid, HELPER_ANSWER_MS)))
+                loop_unwatch(starter_watch.loop, &opener->watch);
+        fd_close(&opener->sock);
+        if (!helpers_reap(opener->pid, 100) &&
+                (helpers_kill(opener->pid, &err) < 0 || !helpers_reap(opener->pid, HELPER_ANSWER_MS)))
                 log_text(LOG_ERROR, "the file opener does not end");
-        helpers.opener_pid = 0;
+        opener->pid = 0;
 }
 
-/* Its answers are waited for; so this is its end. */
+/* The end alone is watched for: an answer may be there that a helper thread waits for. */
 static void on_opener(struct watch *watch, uint32_t events)
 {
-        (void)watch, (void)events;
+        struct opener *opener = watch->owner;
+        (void)events;
         log_text(LOG_WARN, "the file opener was killed; the next file starts it again");
-        stop_opener();
+        pthread_mutex_lock(&opener->lock);
+        stop_opener(opener);
+        pthread_mutex_unlock(&opener->lock);
 }
 
-static int start_opener(struct csn_error *err)
+static int start_opener(struct opener *opener, struct csn_error *err)
 {
         int ours, theirs;
         if (pair_of(&ours, &theirs, err) < 0)
                 return -err->code;
         auto_fd sock = theirs, end = ours;
-        if (helpers_spawn(WIRE_START_OPENER, sock, &helpers.opener_pid, err) < 0)
+        if (helpers_spawn(WIRE_START_OPENER, sock, &opener->pid, err) < 0)
                 return -err->code;
         /* One that does not answer is killed, and the loop waits no longer than that. */
         const struct timeval patience = { .tv_sec = HELPER_ANSWER_MS / 1000 };
         if (setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "bound the wait for the file opener");
-        opener_watch = (struct watch){ .fd = -1, .ready = on_opener };
-        if (starter_watch.loop && loop_watch(starter_watch.loop, &opener_watch, end, EPOLLIN, err) < 0)
+        opener->watch = (struct watch){ .fd = -1, .ready = on_opener, .owner = opener };
+        if (starter_watch.loop && loop_watch(starter_watch.loop, &opener->watch, end, EPOLLRDHUP, err) < 0)
                 return -err->code;
-        helpers.opener = take_fd(&end);
+        opener->sock = take_fd(&end);
+        opener->broken = false;
         return 0;
 }
 
 /* -1: it is gone. */
-static int ask_opener(int dir_fd, const uint8_t *bytes, size_t len, int *ret_fd)
+static int ask_opener(const struct opener *opener, int dir_fd, const uint8_t *bytes, size_t len, int *ret_fd)
 {
         int fds[WIRE_FDS_MAX];
         size_t fds_n;
         int32_t said;
-        if (helpers.opener < 0 || wire_send(helpers.opener, bytes, len, &dir_fd, 1) < 0 ||
-            wire_receive_small(helpers.opener, &said, sizeof said, fds, &fds_n) != (ssize_t)sizeof said)
+        if (opener->sock < 0 || opener->broken || wire_send(opener->sock, bytes, len, &dir_fd, 1) < 0 ||
+            wire_receive_small(opener->sock, &said, sizeof said, fds, &fds_n) != (ssize_t)sizeof said)
                 return -1;
         *ret_fd = said == 0 && fds_n == 1 ? fds[0] : -1;
         errno = said < 0 ? -said : EPROTO;
         return 0;
 }
 
-int helpers_open(int dir_fd, const char *name, enum wire_open what)
+/* In the loop: asked again once after the opener was started. */
+static int ask_in_loop(int dir_fd, const uint8_t *bytes, size_t len)
 {
-        uint8_t bytes[WIRE_OPEN_MAX];
-        size_t len = strlen(name);
+        struct opener *opener = &helpers.loop;
         struct csn_error err;
         int fd = -1;
-        if (len + 1 > sizeof bytes) {
-                errno = ENAMETOOLONG;
-                return -1;
-        }
-        bytes[0] = (uint8_t)what;
-        memcpy(bytes + 1, name, len);
-        if (ask_opener(dir_fd, bytes, len + 1, &fd) == 0)
+        if (ask_opener(opener, dir_fd, bytes, len, &fd) == 0)
                 return fd;
-        if (helpers.opener >= 0)
+        if (opener->sock >= 0)
                 log_text(LOG_WARN, "the file opener was killed or does not answer; it is started again");
-        stop_opener();
-        if (start_opener(&err) < 0 || ask_opener(dir_fd, bytes, len + 1, &fd) < 0) {
+        stop_opener(opener);
+        if (start_opener(opener, &err) < 0 || ask_opener(opener, dir_fd, bytes, len, &fd) < 0) {
                 log_text(LOG_ERROR, "files of a sandbox cannot be read, because the process for that does not start");
                 errno = EIO;
                 return -1;
@@ -299,9 +314,51 @@ int helpers_open(int dir_fd, const char *name, enum wire_open what)
         return fd;
 }
 
+static int ask_in_thread(int dir_fd, const uint8_t *bytes, size_t len)
+{
+        struct opener *opener = &helpers.threads;
+        int fd = -1;
+        pthread_mutex_lock(&opener->lock);
+        if (ask_opener(opener, dir_fd, bytes, len, &fd) < 0) {
+                opener->broken = true;
+                errno = EIO;
+        }
+        int sys = errno;
+        pthread_mutex_unlock(&opener->lock);
+        errno = sys;
+        return fd;
+}
+
+int helpers_open(int dir_fd, const char *name, enum wire_open what)
+{
+        uint8_t bytes[WIRE_OPEN_MAX];
+        size_t len = strlen(name);
+        if (len + 1 > sizeof bytes) {
+                errno = ENAMETOOLONG;
+                return -1;
+        }
+        bytes[0] = (uint8_t)what;
+        memcpy(bytes + 1, name, len);
+        return worker_is_here() ? ask_in_thread(dir_fd, bytes, len + 1) : ask_in_loop(dir_fd, bytes, len + 1);
+}
+
+void helpers_serve_threads(void)
+{
+        struct opener *opener = &helpers.threads;
+        struct csn_error err;
+        if (!helpers_are_there() || (opener->sock >= 0 && !opener->broken))
+                return;
+        pthread_mutex_lock(&opener->lock);
+        stop_opener(opener);
+        if (start_opener(opener, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        pthread_mutex_unlock(&opener->lock);
+}
+
 void helpers_stop(void)
 {
-        stop_opener();
+        stop_opener(&helpers.loop);
+        stop_opener(&helpers.threads);
         fd_close(&helpers.starter);
         if (!helpers_reap(helpers.starter_pid, HELPER_ANSWER_MS))
                 log_text(LOG_ERROR, "the starter does not end");   /* it is root's: the service manager kills it */

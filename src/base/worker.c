@@ -29,6 +29,7 @@ struct workers {
         struct watch watch;            /* eventfd(2): jobs have finished */
         pthread_mutex_t lock;          /* for all members below */
         pthread_cond_t work;           /* jobs wait, or the threads shall end */
+        pthread_cond_t finished;       /* work() of a job has ended */
         struct worker_share *ring;     /* the share that gets the next thread; NULL: no job is active */
         struct job *done, **done_end;
         size_t waiting, running, idle;
@@ -114,9 +115,17 @@ static void put_done(struct workers *workers, struct job *job)
 
 /* ---- threads ---- */
 
+static _Thread_local bool is_helper;
+
+bool worker_is_here(void)
+{
+        return is_helper;
+}
+
 static void *serve(void *owner)
 {
         struct workers *workers = owner;
+        is_helper = true;
         setpriority(PRIO_PROCESS, 0, WORKER_NICE);   /* 0: this thread (setpriority(2), NOTES) */
         pthread_mutex_lock(&workers->lock);
         while (!workers->ending) {
@@ -133,6 +142,7 @@ static void *serve(void *owner)
                 workers->running--;
                 job->share->running--;
                 put_done(workers, job);
+                pthread_cond_broadcast(&workers->finished);
                 if (workers->waiting)
                         pthread_cond_signal(&workers->work);
                 pthread_mutex_unlock(&workers->lock);
@@ -209,6 +219,7 @@ int workers_new(struct loop *loop, struct workers **ret, struct csn_error *err)
         *workers = (struct workers){ .loop = loop,
                 .lock = PTHREAD_MUTEX_INITIALIZER,
                 .work = PTHREAD_COND_INITIALIZER,
+                .finished = PTHREAD_COND_INITIALIZER,
                 .done_end = &workers->done,
                 .threads_max = min_u64(max_u64(cores, WORKER_THREADS_MIN), WORKER_THREADS_MAX),
                 .watch = { .fd = -1, .ready = on_done, .owner = workers } };
@@ -254,6 +265,7 @@ void workers_free(struct workers *workers)
         fd_close(&workers->watch.fd);
         pthread_mutex_destroy(&workers->lock);
         pthread_cond_destroy(&workers->work);
+        pthread_cond_destroy(&workers->finished);
         free(workers);
 }
 
@@ -309,6 +321,33 @@ bool worker_cancel(struct workers *workers, struct job *job)
                 job->active = false;
         }
         return waited;
+}
+
+/* The lock is held.  False: work() of the job has not ended. */
+static bool take_back(struct workers *workers, struct job *job)
+{
+        for (struct job **at = &workers->done; *at; at = &(*at)->next)
+                if (*at == job) {
+                        *at = job->next;
+                        if (!job->next)
+                                workers->done_end = at;
+                        return true;
+                }
+        return false;
+}
+
+void worker_wait(struct workers *workers, struct job *job)
+{
+        if (!job->active || worker_cancel(workers, job))
+                return;
+        pthread_mutex_lock(&workers->lock);
+        while (!take_back(workers, job))
+                pthread_cond_wait(&workers->finished, &workers->lock);
+        share_leave(workers, job->share);
+        pthread_mutex_unlock(&workers->lock);
+        job->share = NULL;
+        job->next = NULL;
+        job->active = false;
 }
 
 void workers_count(struct workers *workers, size_t *ret_waiting, size_t *ret_running)

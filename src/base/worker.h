@@ -45,6 +45,13 @@ void workers_free(struct workers *workers);
 void worker_submit(struct workers *workers, const char *share, struct job *job);
 /* true: the job had not begun, and done() is not called.  false: done() follows, or the job is not active. */
 bool worker_cancel(struct workers *workers, struct job *job);
+/*
+ * Take a job back: a job that has not begun is not done, and work() of a job that runs is waited for.  done() is not
+ * called.  For the end of a program, and for owners that cannot wait for done().
+ */
+void worker_wait(struct workers *workers, struct job *job);
+/* Whether the caller is in a helper thread. */
+bool worker_is_here(void);
 /* Jobs that wait and jobs that run. */
 void workers_count(struct workers *workers, size_t *ret_waiting, size_t *ret_running);
 
