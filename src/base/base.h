@@ -136,6 +136,10 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 void buf_done(struct buf *buf);
 bool buf_add(struct buf *buf, const void *bytes, size_t len);   /* false, and unchanged, above the ceiling */
+/* Append len bytes that the caller fills in.  NULL, and unchanged, above the ceiling. */
+char *buf_extend(struct buf *buf, size_t len);
+/* Give back memory that the bytes do not need, if it is much. */
+void buf_trim(struct buf *buf);
 bool buf_printf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
@@ -155,6 +159,8 @@ struct capture {
 void capture_init(struct capture *cap, size_t max);
 void capture_done(struct capture *cap);
 void capture_add(struct capture *cap, const void *bytes, size_t len);
+/* Free the bytes; the length of the stream stays known. */
+void capture_drop(struct capture *cap);
 /* Head and tail as a new string of *ret_len bytes in `arena`; *ret_cut is the offset of the gap. */
 char *capture_text(const struct capture *cap, struct arena *arena, size_t *ret_len, size_t *ret_cut);
 

@@ -44,6 +44,26 @@ bool buf_add(struct buf *buf, const void *bytes, size_t len)
         return true;
 }
 
+char *buf_extend(struct buf *buf, size_t len)
+{
+        if (!reserve(buf, len))
+                return NULL;
+        char *at = buf->bytes + buf->len;
+        buf->len += len;
+        buf->bytes[buf->len] = 0;
+        return at;
+}
+
+#define TRIM_MIN (64 * KIB)    /* bytes; realloc(3) moves less for nothing */
+
+void buf_trim(struct buf *buf)
+{
+        if (buf->size - buf->len < TRIM_MIN)
+                return;
+        buf->size = buf->len + 1;
+        buf->bytes = mem_resize(buf->bytes, buf->size);
+}
+
 bool buf_printf(struct buf *buf, const char *fmt, ...)
 {
         va_list args, again;
@@ -69,6 +89,13 @@ void capture_done(struct capture *cap)
 {
         free(cap->bytes);
         *cap = (struct capture){ .max = cap->max };
+}
+
+void capture_drop(struct capture *cap)
+{
+        uint64_t total = cap->total;
+        capture_done(cap);
+        cap->total = total;
 }
 
 static size_t head_max(const struct capture *cap)

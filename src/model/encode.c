@@ -192,25 +192,62 @@ static bool put_tree(struct buf *buf, json_t *json)
         return fits;
 }
 
-static bool put_escape(struct buf *buf, unsigned char c)
+/* Of a control character with a letter of its own, or of a quote or backslash; 0: none. */
+static char escape_letter(unsigned char c)
 {
         static const char letters[] = {
                 ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'
         };
-        return letters[c] ? buf_add(buf, (char[]){ '\\', letters[c] }, 2) : buf_printf(buf, "\\u%04X", c);
+        return c < sizeof letters ? letters[c] : 0;
 }
 
-/* Of UTF-8. */
+static size_t escaped_len(const char *text, size_t len)
+{
+        size_t n = len;
+        for (size_t i = 0; i < len; i++) {
+                unsigned char c = (unsigned char)text[i];
+                if (c < 0x20 || c == '"' || c == '\\')
+                        n += escape_letter(c) ? 1 : 5;
+        }
+        return n;
+}
+
+static char *escape(char *to, unsigned char c)
+{
+        static const char digits[] = "0123456789ABCDEF";
+        char letter = escape_letter(c);
+        *to++ = '\\';
+        if (letter) {
+                *to++ = letter;
+                return to;
+        }
+        memcpy(to, "u00", 3);
+        to[3] = digits[c >> 4];
+        to[4] = digits[c & 15];
+        return to + 5;
+}
+
+/* Of UTF-8.  The length is known first: a text of many escapes then grows the buffer once. */
 static bool put_string(struct buf *buf, const char *text, size_t len)
 {
-        bool fits = buf_add(buf, "\"", 1);
-        for (size_t from = 0, at = 0; fits && from < len; from = at) {
-                while (at < len && (unsigned char)text[at] >= 0x20 && text[at] != '"' && text[at] != '\\')
-                        at++;
-                fits = buf_add(buf, text + from, at - from) &&
-                        (at == len || put_escape(buf, (unsigned char)text[at++]));
+        size_t whole = escaped_len(text, len) + 2;
+        char *to = buf_extend(buf, whole);
+        if (!to)
+                return false;
+        *to++ = '"';
+        if (whole == len + 2) {
+                memcpy(to, text, len);
+                to += len;
         }
-        return fits && buf_add(buf, "\"", 1);
+        for (size_t i = 0; whole != len + 2 && i < len; i++) {
+                unsigned char c = (unsigned char)text[i];
+                if (c < 0x20 || c == '"' || c == '\\')
+                        to = escape(to, c);
+                else
+                        *to++ = text[i];
+        }
+        *to = '"';
+        return true;
 }
 
 static bool put_text(struct buf *buf, const char *text, size_t len)

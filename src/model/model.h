@@ -96,6 +96,7 @@ struct pair {
  */
 #define HAS(pointer, object, member) (((pointer)->present >> FIELD_##object##_##member) & 1)
 #define MARK(pointer, object, member) ((pointer)->present |= (uint64_t)1 << FIELD_##object##_##member)
+#define UNMARK(pointer, object, member) ((pointer)->present &= ~((uint64_t)1 << FIELD_##object##_##member))
 #define SET(pointer, object, member, value_) ((pointer)->member = (value_), MARK(pointer, object, member))
 
 /* ---- descriptions ---- */
