@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 
 #define ENTRIES_MAX 1000000
+#define READ_SIZE (64 * KIB)   /* on the stack: helper threads hash at the same time */
 
 /* ---- opening ---- */
 
@@ -109,7 +110,7 @@ int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
 {
         EVP_MD_CTX *ctx = EVP_MD_CTX_new();
         unsigned char digest[32];
-        static char bytes[256 * KIB];
+        char bytes[READ_SIZE];
         uint64_t size = 0;
         bool good = ctx && EVP_DigestInit_ex(ctx, sha256(), NULL) == 1;
         int sys = good ? 0 : ENOMEM;
@@ -147,6 +148,19 @@ struct names {
         bool truncated;
 };
 
+/* How long a search may go on. */
+struct search {
+        bool ours;               /* a folder of ours, not of a sandbox */
+        uint64_t until_ms;
+        const atomic_bool *given_up;   /* or NULL */
+};
+
+static bool is_out_of_time(const struct search *search)
+{
+        return (search->given_up && atomic_load_explicit(search->given_up, memory_order_relaxed)) ||
+                clock_ms() > search->until_ms;
+}
+
 static void add_name(struct names *list, char *text, ino_t number)
 {
         if (list->n == list->size) {
@@ -169,7 +183,7 @@ static int open_folder(int dir_fd, const char *name, bool ours)
 }
 
 /* Depth is bounded, so the descriptors and the C stack that this takes are too. */
-static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint64_t until_ms, struct arena *arena,
+static void walk(int dir_fd, const char *prefix, unsigned depth, const struct search *search, struct arena *arena,
         struct names *list)
 {
         int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);   /* nobody else reads on where it stands */
@@ -182,7 +196,7 @@ static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint
         for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
                 if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
                         continue;
-                if (list->n >= ENTRIES_MAX || clock_ms() > until_ms) {
+                if (list->n >= ENTRIES_MAX || is_out_of_time(search)) {
                         list->truncated = true;
                         break;
                 }
@@ -191,9 +205,9 @@ static void walk(int dir_fd, const char *prefix, unsigned depth, bool ours, uint
                         add_name(list, name, entry->d_ino);
                 if (entry->d_type != DT_DIR)
                         continue;
-                auto_fd below = depth < FILES_DEPTH_MAX ? open_folder(dir_fd, entry->d_name, ours) : -1;
+                auto_fd below = depth < FILES_DEPTH_MAX ? open_folder(dir_fd, entry->d_name, search->ours) : -1;
                 if (below >= 0)
-                        walk(below, name, depth + 1, ours, until_ms, arena, list);
+                        walk(below, name, depth + 1, search, arena, list);
                 else
                         list->truncated = true;
         }
@@ -205,12 +219,31 @@ static int by_name(const void *a, const void *b)
         return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
-static const struct file_input *find_input(const struct file_rules *rules, const char *name)
+/* Inputs by name. */
+struct inputs {
+        const struct file_input **sorted;
+        size_t n;
+};
+
+static int by_input_name(const void *a, const void *b)
 {
-        for (size_t i = 0; i < rules->inputs_n; i++)
-                if (strcmp(rules->inputs[i].name, name) == 0)
-                        return &rules->inputs[i];
-        return NULL;
+        return strcmp((*(const struct file_input *const *)a)->name, (*(const struct file_input *const *)b)->name);
+}
+
+static void sort_inputs(const struct file_rules *rules, struct inputs *ret)
+{
+        *ret = (struct inputs){ .sorted = mem_alloc(rules->inputs_n * sizeof *ret->sorted), .n = rules->inputs_n };
+        for (size_t i = 0; i < ret->n; i++)
+                ret->sorted[i] = &rules->inputs[i];
+        qsort(ret->sorted, ret->n, sizeof(const struct file_input *), by_input_name);
+}
+
+static const struct file_input *find_input(const struct inputs *inputs, const char *name)
+{
+        const struct file_input key = { .name = name }, *wanted = &key;
+        const struct file_input **found =
+                bsearch(&wanted, inputs->sorted, inputs->n, sizeof(const struct file_input *), by_input_name);
+        return found ? *found : NULL;
 }
 
 /*
@@ -275,13 +308,13 @@ static int open_for_names(int dir_fd, bool ours)
 }
 
 /* Sorted names of the regular files below; the caller frees list.names. */
-static int list_names(int dir_fd, bool ours, uint64_t until_ms, struct arena *arena, struct names *ret,
-                      int *ret_readable, struct csn_error *err)
+static int list_names(int dir_fd, const struct search *search, struct arena *arena, struct names *ret,
+        int *ret_readable, struct csn_error *err)
 {
-        auto_fd readable = open_for_names(dir_fd, ours);
+        auto_fd readable = open_for_names(dir_fd, search->ours);
         if (readable < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "read the folder");
-        walk(readable, "", 0, ours, until_ms, arena, ret);
+        walk(readable, "", 0, search, arena, ret);
         if (ret->n)
                 qsort(ret->names, ret->n, sizeof *ret->names, by_name);
         *ret_readable = take_fd(&readable);
@@ -291,10 +324,11 @@ static int list_names(int dir_fd, bool ours, uint64_t until_ms, struct arena *ar
 int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
         struct csn_error *err)
 {
+        const struct search search = { .ours = true, .until_ms = clock_ms() + rules->time_ms };
         struct names list = { 0 };
         int opened = -1;
         *ret = (struct file_list){ 0 };
-        if (list_names(dir_fd, true, clock_ms() + rules->time_ms, arena, &list, &opened, err) < 0)
+        if (list_names(dir_fd, &search, arena, &list, &opened, err) < 0)
                 return -err->code;
         fd_close(&opened);
         ret->n = (size_t)min_u64(list.n, rules->files_max);
@@ -309,21 +343,23 @@ int files_list(int dir_fd, const struct file_rules *rules, struct arena *arena, 
 int files_collect(int home_fd, const struct file_rules *rules, struct arena *arena, struct file_list *ret,
                   struct csn_error *err)
 {
+        const struct search search = { .until_ms = clock_ms() + rules->time_ms, .given_up = rules->given_up };
         struct names list = { 0 };
-        uint64_t until_ms = clock_ms() + rules->time_ms;
+        struct inputs inputs;
         uint64_t left = rules->bytes_max;
         int opened = -1;
         *ret = (struct file_list){ 0 };
-        if (list_names(home_fd, false, until_ms, arena, &list, &opened, err) < 0)
+        if (list_names(home_fd, &search, arena, &list, &opened, err) < 0)
                 return err_wrap(err, "the home directory of the run");
         auto_fd readable = opened;
         ret->files = arena_alloc(arena, (size_t)min_u64(list.n, rules->files_max) * sizeof *ret->files + 1);
         ret->truncated = list.truncated;
+        sort_inputs(rules, &inputs);
         for (size_t i = 0; i < list.n; i++) {
                 struct file_found file = { .name = list.names[i].text };
-                const struct file_input *input = find_input(rules, file.name);
+                const struct file_input *input = find_input(&inputs, file.name);
                 bool is_first = input && input == rules->inputs && is_that(rules->first_fd, readable, &list, i);
-                if ((!input && ret->n == rules->files_max) || clock_ms() > until_ms) {
+                if ((!input && ret->n == rules->files_max) || is_out_of_time(&search)) {
                         ret->truncated = true;
                         break;
                 }
@@ -337,6 +373,7 @@ int files_collect(int home_fd, const struct file_rules *rules, struct arena *are
                 }
                 ret->files[ret->n++] = file;
         }
+        free(inputs.sorted);
         free(list.names);
         return 0;
 }
@@ -448,13 +485,14 @@ int files_remove(int dir_fd, const char *name)
 
 uint64_t files_weigh(int dir_fd, uint64_t each)
 {
+        const struct search search = { .ours = true, .until_ms = UINT64_MAX };
         struct arena arena = { 0 };
         struct names list = { 0 };
         struct csn_error err;
         struct stat st;
         uint64_t bytes = 0;
         int opened = -1;
-        if (list_names(dir_fd, true, UINT64_MAX, &arena, &list, &opened, &err) < 0)
+        if (list_names(dir_fd, &search, &arena, &list, &opened, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         auto_fd dir = opened;
         for (size_t i = 0; i < list.n; i++)
