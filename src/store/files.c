@@ -34,6 +34,12 @@ int files_check_name(const char *name, size_t len, struct csn_error *err)
 
 /* ---- adding ---- */
 
+void files_make_id(char id[static FILE_ID_MAX])
+{
+        snprintf(id, FILE_ID_MAX, ID_PREFIX);
+        hex_random(16, id + strlen(ID_PREFIX));
+}
+
 static int insert(struct store *store, const struct store_file *file, struct csn_error *err)
 {
         return sql_do(store, err,
@@ -70,8 +76,8 @@ int files_add(struct incoming *incoming, struct store_file *file, struct csn_err
         rc = rc < 0 ? rc : incoming_digest(incoming, new.sha256, err);
         if (rc < 0)
                 return rc;
-        snprintf(new.id, sizeof new.id, ID_PREFIX);
-        hex_random(16, new.id + strlen(ID_PREFIX));
+        if (!new.id[0])
+                files_make_id(new.id);
         new.tenant = incoming->tenant;
         new.size = incoming->size;
         new.created_ms = time_now_ms();

@@ -9,6 +9,10 @@
 #define INCOMING_NAME_MAX 64
 #define INCOMING_PREFIX "new."             /* followed by the opener's number (secret.c) and a counter */
 
+/*
+ * In the list of the store from incoming_open() to incoming_close(), or apart: then a helper thread writes the content,
+ * and uses nothing of the store but the descriptor of the folder.
+ */
 struct incoming {
         struct incoming *next;
         struct store *store;
@@ -18,6 +22,8 @@ struct incoming {
         char name[INCOMING_NAME_MAX];      /* in the folder; "" after the move out of the folder */
         uint64_t size;
         EVP_MD_CTX *digest;
+        struct store_use *use;             /* of an upload that is apart; or NULL */
+        char sha256[65];                   /* after incoming_seal(), or "" */
 };
 
 /*

@@ -303,12 +303,31 @@ int incoming_move(struct incoming *incoming, int dir_fd, const char *name);
 /* Free the upload; content not yet stored or moved is deleted.  NULL is allowed. */
 void incoming_close(struct incoming *incoming);
 
+/*
+ * Uploads that a helper thread writes.  store_use_open() looks up in the loop what is kept, so that the thread needs
+ * no database.  incoming_open_apart() and incoming_seal() belong to the thread, as incoming_add() between them.
+ * files_add() checks again for space, in the loop.  The folder of files is open for as long as the store.
+ */
+struct store_use {
+        struct store_room room;
+        uint64_t own, all;             /* bytes: kept, coming in, and written with this use */
+};
+/* Errors: as incoming_add(). */
+int store_use_open(struct store *store, const char *tenant, const struct store_room *room, struct store_use *ret,
+        struct csn_error *err);
+/* `use` has to outlive incoming_seal().  *ret belongs to the caller until incoming_close().  Errors: CSN_E_SYSTEM. */
+int incoming_open_apart(struct store *store, const char *tenant, struct store_use *use, struct incoming **ret,
+        struct csn_error *err);
+/* The content is whole: close its descriptor, since many uploads may wait for files_add().  Errors: CSN_E_SYSTEM. */
+int incoming_seal(struct incoming *incoming, struct csn_error *err);
+
+void files_make_id(char id[static FILE_ID_MAX]);
 /* Check for a valid Linux file name.  Errors: CSN_E_INPUT, field name. */
 int files_check_name(const char *name, size_t len, struct csn_error *err);
 /*
  * Store the received content as a file: makes id, size, sha256, created_ms and takes all other members from
  * *file.  A crash can leave content without a row (removed by files_sweep()), never a row without content.  The
- * caller still closes `incoming`.  Errors: as incoming_add().
+ * caller still closes `incoming`.  A file with an id keeps the id; see files_make_id().  Errors: as incoming_add().
  */
 int files_add(struct incoming *incoming, struct store_file *file, struct csn_error *err);
 /* Find a tenant's file.  *ret_there is false for unknown, foreign and expired files alike. */

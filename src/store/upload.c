@@ -75,22 +75,36 @@ static int refuse_room(int sys, const struct store_room *room, uint64_t used, ui
         return refuse(err, sys, sys == EDQUOT ? "stored_bytes" : "files_bytes_max");
 }
 
-int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but,
-        uint64_t more, struct csn_error *err)
+static int check_use(const struct store_room *room, uint64_t own, uint64_t all, uint64_t more, struct csn_error *err)
 {
-        uint64_t own, all, own_coming, all_coming;
-        if (!room->tenant_max && !room->all_max)
-                return 0;
-        if (count_kept(store, tenant, &own, &all, err) < 0)
-                return -CSN_E_SYSTEM;
-        count_incoming(store, tenant, but, &own_coming, &all_coming);
-        own += own_coming;
-        all += all_coming;
         if (room->tenant_max && (own > room->tenant_max || more > room->tenant_max - own))
                 return refuse_room(EDQUOT, room, own, more, err);
         if (room->all_max && (all > room->all_max || more > room->all_max - all))
                 return refuse_room(ENOSPC, room, all, more, err);
         return 0;
+}
+
+static int count_use(struct store *store, const char *tenant, const struct incoming *but, uint64_t *ret_own,
+        uint64_t *ret_all, struct csn_error *err)
+{
+        uint64_t own_coming, all_coming;
+        if (count_kept(store, tenant, ret_own, ret_all, err) < 0)
+                return -CSN_E_SYSTEM;
+        count_incoming(store, tenant, but, &own_coming, &all_coming);
+        *ret_own += own_coming;
+        *ret_all += all_coming;
+        return 0;
+}
+
+int room_check(struct store *store, const char *tenant, const struct store_room *room, const struct incoming *but,
+        uint64_t more, struct csn_error *err)
+{
+        uint64_t own, all;
+        if (!room->tenant_max && !room->all_max)
+                return 0;
+        if (count_use(store, tenant, but, &own, &all, err) < 0)
+                return -CSN_E_SYSTEM;
+        return check_use(room, own, all, more, err);
 }
 
 int store_room_check(struct store *store, const char *tenant, const struct store_room *room, uint64_t size,
@@ -109,37 +123,31 @@ static uint64_t less(uint64_t max, uint64_t used)
 int store_room_left(struct store *store, const char *tenant, const struct store_room *room, uint64_t *ret,
         struct csn_error *err)
 {
-        uint64_t own, all, own_coming, all_coming;
-        if (count_kept(store, tenant, &own, &all, err) < 0)
+        uint64_t own, all;
+        if (count_use(store, tenant, NULL, &own, &all, err) < 0)
                 return -CSN_E_SYSTEM;
-        count_incoming(store, tenant, NULL, &own_coming, &all_coming);
-        *ret = min_u64(less(room->tenant_max, own + own_coming), less(room->all_max, all + all_coming));
+        *ret = min_u64(less(room->tenant_max, own), less(room->all_max, all));
         return 0;
 }
 
 /* ---- coming in ---- */
 
-int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret,
-        struct csn_error *err)
+static int make_incoming(struct store *store, const char *tenant, const struct store_room *room,
+        struct incoming **ret, struct csn_error *err)
 {
         uint64_t number;
-        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0 ||
-                store_room_check(store, tenant, room, 0, err) < 0)
-                return -err->code;
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
                 return err_set(err, CSN_E_SYSTEM, errno, "getrandom");
         struct incoming *incoming = mem_alloc(sizeof *incoming);
-        *incoming = (struct incoming){
-                .next = store->incoming, .store = store, .room = *room, .fd = -1, .digest = EVP_MD_CTX_new()
-        };
+        *incoming = (struct incoming){ .store = store, .room = *room, .fd = -1, .digest = EVP_MD_CTX_new() };
         snprintf(incoming->tenant, sizeof incoming->tenant, "%s", tenant);
         snprintf(incoming->name, sizeof incoming->name, INCOMING_PREFIX "%" PRIx64 ".%" PRIx64, (uint64_t)store->owner,
                 number);
-        store->incoming = incoming;
         incoming->fd =
                 openat(store->files_fd, incoming->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         int sys = incoming->fd < 0 ? errno : 0;
         if (incoming->fd < 0 || !incoming->digest || EVP_DigestInit_ex(incoming->digest, EVP_sha256(), NULL) != 1) {
+                incoming->name[0] = incoming->fd < 0 ? 0 : incoming->name[0];
                 incoming_close(incoming);
                 return err_set(err, CSN_E_SYSTEM, sys, "make a file that comes in");
         }
@@ -147,12 +155,64 @@ int incoming_open(struct store *store, const char *tenant, const struct store_ro
         return 0;
 }
 
+int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret,
+        struct csn_error *err)
+{
+        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0 ||
+                store_room_check(store, tenant, room, 0, err) < 0 ||
+                make_incoming(store, tenant, room, ret, err) < 0)
+                return -err->code;
+        (*ret)->next = store->incoming;
+        store->incoming = *ret;
+        return 0;
+}
+
+/* ---- by a helper thread ---- */
+
+int store_use_open(struct store *store, const char *tenant, const struct store_room *room, struct store_use *ret,
+        struct csn_error *err)
+{
+        *ret = (struct store_use){ .room = *room };
+        if (files_folder(store, err) < 0 || store_has_room(store, err) < 0)
+                return -err->code;
+        return count_use(store, tenant, NULL, &ret->own, &ret->all, err);
+}
+
+int incoming_open_apart(struct store *store, const char *tenant, struct store_use *use, struct incoming **ret,
+        struct csn_error *err)
+{
+        if (check_use(&use->room, use->own, use->all, STORE_ENTRY_BYTES, err) < 0 ||
+                make_incoming(store, tenant, &use->room, ret, err) < 0)
+                return -err->code;
+        (*ret)->use = use;
+        return 0;
+}
+
+int incoming_seal(struct incoming *incoming, struct csn_error *err)
+{
+        struct store_use *use = incoming->use;
+        if (incoming_digest(incoming, incoming->sha256, err) < 0)
+                return -err->code;
+        use->own += incoming->size + STORE_ENTRY_BYTES;
+        use->all += incoming->size + STORE_ENTRY_BYTES;
+        incoming->use = NULL;
+        fd_close(&incoming->fd);
+        EVP_MD_CTX_free(incoming->digest);
+        incoming->digest = NULL;
+        return 0;
+}
+
+/* ---- content ---- */
+
 /* The database is asked once a MiB, and not for each packet. */
 static int check_size(const struct incoming *incoming, size_t len, struct csn_error *err)
 {
         uint64_t size = incoming->size + len;
         if (incoming->room.file_max && size > incoming->room.file_max)
                 return refuse_size(&incoming->room, err);
+        if (incoming->use)
+                return check_use(&incoming->room, incoming->use->own, incoming->use->all, size + STORE_ENTRY_BYTES,
+                        err);
         if (incoming->size && incoming->size >> 20 == size >> 20)
                 return 0;
         return room_check(incoming->store, incoming->tenant, &incoming->room, incoming, size + STORE_ENTRY_BYTES, err);
@@ -181,6 +241,10 @@ uint64_t incoming_size(const struct incoming *incoming)
 int incoming_digest(struct incoming *incoming, char hex[static 65], struct csn_error *err)
 {
         unsigned char digest[32];
+        if (incoming->sha256[0]) {
+                memmove(hex, incoming->sha256, sizeof incoming->sha256);
+                return 0;
+        }
         if (EVP_DigestFinal_ex(incoming->digest, digest, NULL) != 1)
                 return err_set(err, CSN_E_SYSTEM, 0, "libcrypto has no SHA-256");
         hex_print(digest, sizeof digest, hex);
@@ -209,7 +273,7 @@ void incoming_close(struct incoming *incoming)
                         *at = incoming->next;
                         break;
                 }
-        if (incoming->fd >= 0 && incoming->name[0])
+        if (incoming->name[0])
                 unlinkat(incoming->store->files_fd, incoming->name, 0);
         fd_close(&incoming->fd);
         EVP_MD_CTX_free(incoming->digest);
