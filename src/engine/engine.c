@@ -189,7 +189,10 @@ void engine_close(struct engine *engine)
 {
         if (!engine)
                 return;
+        for (struct run *run = engine->runs; run; run = run->next)
+                run_detach(run);
         workers_free(engine->workers);   /* done() of their jobs needs the rest of the engine */
+        engine->workers = NULL;
         instances_close_links(&engine->instances);
         psandboxes_close(engine);
         pools_close(engine->pools);

@@ -28,9 +28,22 @@ struct run_storage {
          */
         int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd,
                 struct csn_error *err);
+        /*
+         * begin() is called before the functions that a helper thread may call: keep(), weigh().  These use nothing
+         * of the storage but what is the run's.  begin() may be NULL.
+         */
+        void (*begin)(void *owner);
         /* Keep an output file: everything that can be read from fd.  *ret_url tells where the file is afterwards. */
         int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
                 struct arena *arena, char **ret_url, struct csn_error *err);
+        /*
+         * Make the next kept file known, in the order of keep().  1; 0: no more.  An error is about the file with the
+         * address *ret_url, and a call for the next file may follow.  NULL: keep() is all.  launch_close_work() drops
+         * files that were not published.
+         */
+        int (*publish)(void *owner, const char **ret_url, struct csn_error *err);
+        /* Forget files that are not published.  With publish(). */
+        void (*drop)(void *owner);
         /*
          * Lock the folder of a workspace for one run until leave().  *ret_temp is a folder of the same file system for
          * files that are not whole.  Both descriptors stay the storage's.  Errors: CSN_E_BUSY (another run works in the
@@ -40,6 +53,8 @@ struct run_storage {
                 struct csn_error *err);
         /* Bytes by which the workspace may grow; *ret_each is the cost of a file in addition to its bytes. */
         uint64_t (*room)(void *owner, uint64_t *ret_each);
+        /* Measure the workspace for leave(), after the last change. */
+        void (*weigh)(void *owner);
         void (*leave)(void *owner);
 };
 
@@ -106,7 +121,7 @@ int launch_check_needed(struct launch *launch, struct csn_error *err);
 
 /* Fill standard input's descriptor from the request; nothing happens if it is open.  Errors: CSN_E_SYSTEM. */
 int launch_open_stdin(struct launch *launch, struct csn_error *err);
-/* Unlock and close the work folder.  Harmless twice. */
+/* Unlock and close the work folder, and drop files that are not published.  Harmless twice. */
 void launch_close_work(struct launch *launch);
 /* The frame EXECUTE of a request for a live interpreter (docs/protocols/runner-channel.md).  The caller's reference. */
 json_t *launch_as_execution(const struct launch *launch);

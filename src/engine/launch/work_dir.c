@@ -67,6 +67,8 @@ void launch_close_work(struct launch *launch)
                 launch->entered = false;
                 launch->work_fd = launch->work_temp_fd = -1;
         }
+        if (launch->storage && launch->storage->drop)
+                launch->storage->drop(launch->storage_owner);
         fd_close(&launch->work_fd);   /* gives the lock back */
 }
 

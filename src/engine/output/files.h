@@ -36,7 +36,7 @@ struct file_rules {
         uint64_t time_ms;        /* time limit in ms for all of it */
         const struct file_input *inputs;
         size_t inputs_n;
-        const atomic_bool *given_up;   /* true: nobody wants the result, and nothing more is read; or NULL */
+        const atomic_bool *given_up;   /* true: the result is not used, and nothing more is read; or NULL */
         int first_fd;            /* inputs[0] as returned from inside, where nothing is trusted; or -1 */
 };
 

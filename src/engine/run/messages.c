@@ -16,7 +16,7 @@ int run_send_message(struct run *run, const char *message, size_t len)
 {
         if (len > CHANNEL_MESSAGE_MAX)
                 return -EMSGSIZE;
-        if (run->state == RUN_OVER || (run->state == RUN_RUNNING && !run->channel_watch.active))
+        if (run->state >= RUN_RECORDING || (run->state == RUN_RUNNING && !run->channel_watch.active))
                 return -EPIPE;
         if (run->state != RUN_RUNNING || run->said.n > TALK_WAITING_MAX)
                 return -EAGAIN;

@@ -137,6 +137,7 @@ static void take_value(struct run *run)
         }
         MARK(&run->result, run_result, result);
         json_decref(json);
+        buf_done(&run->channel.part[CHANNEL_VALUE]);
 }
 
 static void take_displays(struct run *run)
@@ -152,6 +153,8 @@ static void take_displays(struct run *run)
                 MARK(display, display, data);
         }
         MARK(result, run_result, displays);
+        json_decref(run->displays);
+        run->displays = NULL;
 }
 
 /* ---- evidence ---- */
@@ -165,10 +168,11 @@ static void look_at_disk(const struct run *run, struct evidence *evidence)
         evidence->inodes_full = fs.f_files > 0 && fs.f_ffree == 0;
 }
 
-/* Our own runs are known at once, others from the load of the last minute; see struct evidence. */
+/* Our own other runs are known at once, others from the load of the last minute; see struct evidence. */
 static unsigned fair_milli(const struct run *run)
 {
-        double load = 0, cores = (double)run->engine->cores, others = (double)run->engine->running;
+        double load = 0, cores = (double)run->engine->cores;
+        double others = (double)(run->engine->running - (run->queue_owner != NULL));
         if (!(run->how.reasons & WIRE_WALL))
                 return 0;
         if (getloadavg(&load, 1) == 1 && load > others)
@@ -218,7 +222,7 @@ static void decide(struct run *run)
                 .parsed = run->launch.language->command || run->channel.state == CHANNEL_RUNNING ||
                           ((run->channel.state == CHANNEL_ENDED || run->channel.state == CHANNEL_GONE) && !syntax),
                 .syntax = syntax != NULL,
-                .fair_milli = fair_milli(run),
+                .fair_milli = run->fair_milli,
                 .channel_broken = run->channel.state == CHANNEL_BROKEN,
                 .error_errno = (int)json_integer_value(json_object_get(error, "errno")),
                 .error_type = text_of(error, "type"),
@@ -278,6 +282,7 @@ static struct bytes stream_text(struct run *run, int i, uint64_t *ret_cut, uint6
         struct bytes text;
         size_t cut_at;
         text.bytes = capture_text(capture, &run->launch.arena, &text.len, &cut_at);
+        capture_drop(capture);   /* its text is in the arena now */
         *ret_cut = capture->total - text.len;
         *ret_total = capture->total;
         if (*ret_cut == 0)
@@ -505,6 +510,17 @@ static void record_times(struct run *run)
         SET(&run->result, run_result, finished_at, arena_text(&run->launch.arena, "%s", text));
 }
 
+void run_record_begin(struct run *run)
+{
+        run->fair_milli = fair_milli(run);
+        if (run->launch.entered)
+                run->room.left = run->launch.storage->room(run->launch.storage_owner, &run->room.each);
+        if (run->tool_session.broker) {
+                run->tool_session.tools->report(run->tool_session.broker, &run->launch.arena, &run->result.tools);
+                MARK(&run->result, run_result, tools);
+        }
+}
+
 void run_record(struct run *run)
 {
         struct run_result *result = &run->result;
@@ -532,10 +548,6 @@ void run_record(struct run *run)
                 }
                 run_record_files(run);
                 record_feedback(run);
-        }
-        if (run->tool_session.broker) {
-                run->tool_session.tools->report(run->tool_session.broker, &run->launch.arena, &result->tools);
-                MARK(result, run_result, tools);
         }
         record_times(run);
         result->warnings = run->launch.warnings;

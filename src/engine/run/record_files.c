@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#define COLLECT_MS 15000       /* for reading the files of a run that is over */
+#define COLLECT_MS 60000       /* for reading the files of a run that is over, in a helper thread with a low priority */
 
 #define WRITTEN_BACK_MAX 1000000   /* no home directory that is read in time has more */
 
@@ -64,15 +64,10 @@ static void export_all(struct run *run, const struct file_found *found, struct o
         }
 }
 
-/* By how much a workspace may grow. */
-struct work_room {
-        uint64_t left, each;
-};
-
 /* Changed work files take the place of what was there, so only what they have more needs room. */
-static void write_back(struct run *run, const struct file_found *found, struct work_room *room,
-        struct output_file *file)
+static void write_back(struct run *run, const struct file_found *found, struct output_file *file)
 {
+        struct work_room *room = &run->room;
         struct csn_error err;
         struct stat old = { 0 };
         if (!run->launch.entered) {
@@ -94,8 +89,9 @@ static void write_back(struct run *run, const struct file_found *found, struct w
 }
 
 /* What a program removed, or what is no regular file any more.  Who cannot tell leaves it as it is. */
-static void remove_gone(struct run *run, struct work_room *room)
+static void remove_gone(struct run *run)
 {
+        struct work_room *room = &run->room;
         for (size_t i = 0; i < run->launch.inputs_n; i++) {
                 const char *name = run->launch.inputs[i].name;
                 if (!run->launch.inputs[i].work)
@@ -107,8 +103,7 @@ static void remove_gone(struct run *run, struct work_room *room)
         }
 }
 
-static void record_file(struct run *run, const struct file_found *found, struct work_room *room,
-        struct output_file *file)
+static void record_file(struct run *run, const struct file_found *found, struct output_file *file)
 {
         struct arena *arena = &run->launch.arena;
         size_t len = strlen(found->name), safe_len;
@@ -124,7 +119,7 @@ static void record_file(struct run *run, const struct file_found *found, struct 
                 SET(file, output_file, error, arena_text(arena, "%s", found->error));
         export_all(run, found, file);
         if (run->launch.work_fd >= 0)
-                write_back(run, found, room, file);
+                write_back(run, found, file);
 }
 
 static bool fits_any(const char *pattern, const struct file_list *list)
@@ -244,14 +239,14 @@ void run_record_files(struct run *run)
         struct csn_error err;
         struct file_list list;
         uint64_t listed = run->launch.request.limits.output_files;
-        struct work_room room = { 0 };
         auto_fd first = first_input(run);
         const struct file_rules rules = { .files_max = run->launch.entered ? max_u64(listed, WRITTEN_BACK_MAX) : listed,
                                           .bytes_max = run->launch.request.limits.disk_bytes + FILES_SPARSE_MIN,
                                           .time_ms = COLLECT_MS,
                                           .inputs = run->launch.digests,
                                           .inputs_n = run->launch.inputs_n,
-                                          .first_fd = first };
+                                          .first_fd = first,
+                                          .given_up = &run->given_up };
         if (run->home_fd < 0)
                 return;
         if (files_collect(run->home_fd, &rules, &run->launch.arena, &list, &err) < 0) {
@@ -260,15 +255,13 @@ void run_record_files(struct run *run)
                         run_warn(run, RUN_EXPORT_FAILED, "not exported: %s", err.text);
                 return;
         }
-        if (run->launch.entered) {
-                room.left = run->launch.storage->room(run->launch.storage_owner, &room.each);
-                remove_gone(run, &room);
-        }
+        if (run->launch.entered)
+                remove_gone(run);
         result->files = arena_alloc(&run->launch.arena,
                 (min_u64(list.n, listed) + run->launch.request.exports_n + 1) * sizeof *result->files);
         for (size_t i = 0; i < list.n; i++) {
                 struct output_file more = { 0 };
-                record_file(run, &list.files[i], &room, i < listed ? &result->files[i] : &more);
+                record_file(run, &list.files[i], i < listed ? &result->files[i] : &more);
         }
         result->files_n = min_u64(list.n, listed);
         record_missing(run, &list);

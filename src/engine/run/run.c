@@ -12,26 +12,6 @@ static void close_later(struct timer *timer)
         run_close_io(run);
 }
 
-/* The listener of CPU time learns of the run by done(), so that its time is counted at least once at any moment. */
-static void finish(struct run *run)
-{
-        struct engine *engine = run->engine;
-        struct owner *payer = run->payer;
-        uint64_t counted_us = run->counted_us;
-        run->payer = NULL;
-        run->state = RUN_OVER;
-        tool_session_unserve(&run->tool_session);
-        run_record(run);
-        counters_add(run);
-        launch_close_work(&run->launch);
-        loop_timer(run->engine->loop, &run->closing, 0); /* after the answer: a dozen calls that no client waits for */
-        run->events->done(run->owner, &run->result);
-        if (!payer)
-                return;
-        owner_settle(payer, &counted_us);
-        owner_release(engine, payer);
-}
-
 static void leave(struct run *run)
 {
         run->instance = NULL;
@@ -48,7 +28,7 @@ static void look_around(struct engine *engine)
 
 static void finish_later(struct timer *timer)
 {
-        finish(timer->owner);
+        run_end(timer->owner);
 }
 
 void run_finish_refused(struct run *run, const struct csn_error *error)
@@ -70,7 +50,7 @@ void run_context_over(struct run *run, const struct wire_exit *how)
 {
         run->how = *how;
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
-        finish(run);
+        run_end(run);
 }
 
 /* ---- news of the instance ---- */
@@ -127,12 +107,13 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
         run_quota_note(run, how->cpu_us);
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
-        leave(run);   /* its instance is gone already */
+        run->instance = NULL;   /* it is gone already */
+        queue_started(run);
         run_drain(run);
         egress_close(run->egress);
         run->egress = NULL;
         struct engine *engine = run->engine;
-        finish(run);
+        run_end(run);
         look_around(engine);
 }
 
@@ -198,7 +179,7 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
                 else if (lost)
                         run->refusal.code = CSN_E_SYSTEM;
                 run->has_boundary = run->has_boundary && begun;
-                finish(run);
+                run_end(run);
         }
         look_around(engine);
 }
@@ -331,7 +312,7 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
 void run_cancel(struct run *run)
 {
         struct csn_error err;
-        if (run->state == RUN_OVER || run->state == RUN_NEW || run->cancelled)
+        if (run->state >= RUN_RECORDING || run->state == RUN_NEW || run->cancelled)
                 return;
         run->cancelled = true;
         stop_check(run);
@@ -378,6 +359,7 @@ void run_free(struct run *run)
                         *at = run->next;
                         break;
                 }
+        run_detach(run);
         loop_untimer(run->engine->loop, &run->finish);
         loop_untimer(run->engine->loop, &run->closing);
         if (run->context)

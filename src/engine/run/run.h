@@ -1,7 +1,7 @@
 /*
  * run: one execution of a program, from its request to its record.
  *
- *   new -> checking (source policy) -> queued -> running -> over
+ *   new -> checking (source policy) -> queued -> running -> recording (large results) -> over
  *
  * A run begins as a request in its own arena, gets an instance, and ends as one record.  Output comes from the sandbox
  * through pipes; what the kernel measured comes from the supervisor; what the program says of itself comes over its
@@ -12,10 +12,11 @@
  *   queue          waiting runs, in turn among owners
  *   owner, quota   owners, their running work and CPU time; quotas of a run
  *   policy_check   the source policy of a run
+ *   run_end        the end: the record and done(); helper threads for large results
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
  *
- * One thread.  Nothing blocks but reading input files.  All callbacks come from engine_step().
+ * All callbacks but encode() come from engine_step().  Nothing blocks but reading input files.
  */
 #ifndef ENGINE_RUN_RUN_H
 #define ENGINE_RUN_RUN_H
@@ -29,14 +30,25 @@ struct run;
 struct run_events {
         void (*output)(void *owner, int stream, const void *bytes, size_t len); /* 1: stdout, 2: stderr; may be NULL */
         void (*display)(void *owner, json_t *bundle);   /* of a run in a context, MIME types to data; may be NULL */
+        /*
+         * Make a text of the record, before done(); may be NULL.  A helper thread calls encode() for a large record, so
+         * encode() uses only the record and memory of the owner that nothing else uses meanwhile.
+         */
+        void (*encode)(void *owner, const struct run_result *result);
         /* The run is over.  The record is the run's; run_free() may be called from here. */
         void (*done)(void *owner, const struct run_result *result);
 };
 
 /* Make a run.  Fill in run_request(), with memory from run_arena(), and call run_start(). */
 struct run *run_new(struct engine *engine);
-/* Free a run; one that is not over is killed, and done() is not called. */
+/* Free a run; one that is not over is killed, and done() is not called.  NULL is harmless. */
 void run_free(struct run *run);
+
+/*
+ * No callback and no helper thread uses the owner from here on; run_free() follows.  For an owner that frees its memory
+ * before the run: waits for the helper thread of a run that is being recorded.  NULL is harmless.
+ */
+void run_detach(struct run *run);
 
 /* ---- before run_start() ---- */
 
@@ -102,7 +114,8 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
 /* End a run with this error, for a request that could not even be read.  done() follows as for run_start(). */
 void run_refuse(struct run *run, const struct csn_error *error, const struct run_events *events, void *owner);
 /*
- * End a run now; done() follows with status "cancelled", or with the status that the run had before.  Harmless twice.
+ * End a run now; done() follows with status "cancelled", or with the status that the run had before.  Harmless twice,
+ * and while the record is made.
  */
 void run_cancel(struct run *run);
 

@@ -43,7 +43,7 @@ static void stream_ready(struct watch *watch, uint32_t events)
 {
         struct stream *stream = watch->owner;
         (void)events;
-        if (stream->run->state != RUN_OVER)
+        if (stream->run->state < RUN_RECORDING)
                 read_stream(stream);   /* as much as a pipe holds; for more the loop comes again */
 }
 
@@ -84,7 +84,7 @@ static bool read_channel(struct run *run)
 static void channel_ready(struct watch *watch, uint32_t events)
 {
         struct run *run = watch->owner;
-        if (run->state == RUN_OVER)
+        if (run->state >= RUN_RECORDING)
                 return;
         if (events & EPOLLOUT && send_queue_flush(&run->said) < 0)
                 send_queue_done(&run->said);   /* its end is read next */
@@ -160,14 +160,19 @@ void run_attach(struct run *run, struct instance *instance)
                 open_tool_socket(run, take_fd(&instance->ends.tool_socket));
 }
 
-void run_close_io(struct run *run)
+void run_stop_io(struct run *run)
 {
         struct loop *loop = run->engine->loop;
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
                 loop_unwatch(loop, &run->streams[i].watch);
-                fd_close(&run->streams[i].watch.fd);
-        }
         loop_unwatch(loop, &run->channel_watch);
+}
+
+void run_close_io(struct run *run)
+{
+        run_stop_io(run);
+        for (int i = 0; i < 2; i++)
+                fd_close(&run->streams[i].watch.fd);
         fd_close(&run->channel_watch.fd);
         send_queue_done(&run->said);
         fd_close(&run->handoff_fd);

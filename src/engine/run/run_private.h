@@ -2,6 +2,8 @@
 #ifndef ENGINE_RUN_RUN_PRIVATE_H
 #define ENGINE_RUN_RUN_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "base/worker.h"
 #include "egress/egress.h"
 #include "engine/instance/pool.h"
@@ -13,7 +15,7 @@
 
 #define OWNER_KEY_MAX 80
 
-enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_OVER };
+enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
 
 struct stream {
         struct watch watch;
@@ -32,6 +34,11 @@ struct run_executor {
         /* The run is freed. */
         void (*forget)(struct run *run);
         void (*hold)(struct run *run, bool on);
+};
+
+/* By how much a workspace may grow. */
+struct work_room {
+        uint64_t left, each;
 };
 
 struct run {
@@ -100,6 +107,15 @@ struct run {
         uint64_t created_us, queued_us, begun_us, started_us, ended_us;
         char started_at[40];
         struct timer finish, closing;
+
+        /* The record (run_end.c); all of a run that is RUN_RECORDING is its helper thread's. */
+        unsigned fair_milli;           /* see struct evidence */
+        struct work_room room;
+        struct job recording;
+        atomic_bool given_up;          /* the record is not used: the helper thread need not read all files */
+        bool publishes;                /* files are kept */
+        struct timer publish;
+        size_t published;              /* files of the record whose kept content is known, or was refused */
         struct run_result result;
 };
 
@@ -164,6 +180,11 @@ void run_context_over(struct run *run, const struct wire_exit *how);
 /* Give a queued run an instance and start it; queue_take() counted the run as running. */
 void run_begin(struct run *run);
 
+/* ---- run_end.c ---- */
+
+/* Nothing of the run goes on any more: make its record, and call done(), now or later. */
+void run_end(struct run *run);
+
 /* ---- run_object.c ---- */
 
 /* End the program, if there is one; the end of the run follows. */
@@ -175,6 +196,8 @@ void run_kill(struct run *run);
 void run_attach(struct run *run, struct instance *instance);
 /* All processes are dead: read the rest of the pipes. */
 void run_drain(struct run *run);
+/* Read nothing more; the descriptors stay open. */
+void run_stop_io(struct run *run);
 void run_close_io(struct run *run);
 /* Output of the program. */
 void run_printed(struct run *run, int stream, const void *bytes, size_t len);
@@ -273,6 +296,9 @@ void check_unreadable(struct check *check);
 
 /* ---- record.c and its parts: fill run->result ---- */
 
+/* In the loop, before run_record(): take what the record needs of the engine, the storage and the tools. */
+void run_record_begin(struct run *run);
+/* In the loop or in a helper thread. */
 void run_record(struct run *run);
 void run_record_files(struct run *run);
 /* Describe a boundary.  no_proxy: the proxy of the sandbox is missing. */

@@ -317,26 +317,37 @@ struct bulk_run {
         struct bulk_one *one;
         struct service *service;
         struct run *run;
-        bool aliases;
+        bool aliases, recorded;
+        struct buf record;
 };
+
+/* Perhaps in a helper thread. */
+static void on_line_encode(void *owner, const struct run_result *result)
+{
+        struct bulk_run *job = owner;
+        buf_init(&job->record, FRONT_RECORD_MAX);
+        job->recorded = front_record_text(result, job->aliases, &job->record);
+}
 
 static void on_line_done(void *owner, const struct run_result *result)
 {
         struct bulk_run *job = owner;
         struct bulk_one *one = job->one;
         const struct log_context context = bulk_context(one);
-        json_t *record = front_record(result, job->aliases);
+        struct buf record = job->record;
+        bool recorded = job->recorded;
         audit_run(job->service->store, &context, bulk_key(one), job->run, result);
         trace_run(job->service, bulk_trace(one), job->run, result);
         run_free(job->run);
         free(job);
-        bulk_answer(one, "record", record);
+        bulk_answer_text(one, "record", recorded ? record.bytes : NULL, record.len);
+        buf_done(&record);
 }
 
 static int begin_line(struct http_request *request, struct bulk_one *one, struct parse *parse, void **ret_job,
         struct csn_error *err)
 {
-        static const struct run_events events = { .done = on_line_done };
+        static const struct run_events events = { .encode = on_line_encode, .done = on_line_done };
         struct run_request given = { 0 };
         struct http_limit limit;
         struct run *run = run_new(service_of(request)->engine);

@@ -430,18 +430,39 @@ static bool take_form(struct http_request *request, struct judge0_form *ret)
 
 #define NOT_TEXT "some attributes for this submission cannot be converted to UTF-8, use base64_encoded=true query parameter"
 
-static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+/* A submission that is waited for; in the run's arena. */
+struct waited {
+        struct judge0_form form;
+        char *text;                        /* of the answer */
+};
+
+static void on_encode(void *own, const struct run_result *result)
 {
-        struct judge0_form *form = own;
+        struct waited *waited = own;
+        struct judge0_form *form = &waited->form;
         json_t *answer = judge0_submission_of(form, result->id, "over", result->labels, result->labels_n, result);
         if (form->broken) {
                 json_decref(answer);
                 answer = json_pack("{s:s, s:s}", "error", NOT_TEXT, "token", result->id);
         }
-        http_json(request, MHD_HTTP_CREATED, answer);
+        waited->text = http_json_text(answer);
 }
 
-static const struct run_responder words = { .answer = on_answer };
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct waited *waited = own;
+        (void)result;
+        http_answer_json(request, MHD_HTTP_CREATED, waited->text);
+        waited->text = NULL;
+}
+
+static void on_drop(void *own)
+{
+        struct waited *waited = own;
+        free(waited->text);
+}
+
+static const struct run_responder words = { .encode = on_encode, .answer = on_answer, .drop = on_drop };
 
 static void *convert(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
 {
@@ -466,8 +487,10 @@ static void judge0_submit(struct http_request *request)
         if (!compat_may_run(request, run))
                 return;
         parse_move(parse_of(request), run_arena(run));
-        struct judge0_form *own = arena_alloc(run_arena(run), sizeof *own);
-        *own = form;
+        struct waited *own = arena_alloc(run_arena(run), sizeof *own);
+        own->form = form;
+        if (form.fields)   /* the request may go before the run ends */
+                own->form.fields = arena_text(run_arena(run), "%s", form.fields);
         service_start_run(request, run, waits ? &words : NULL, own, true);
         if (!waits)
                 http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));

@@ -386,6 +386,7 @@ struct execution {
         struct run *run;
         char version[32];
         struct interleave output;          /* of both streams */
+        char *text;                        /* of the answer */
 };
 
 static json_t *text_or_null(const char *text)
@@ -419,20 +420,34 @@ static json_t *stage_of(const struct execution *execution, const struct run_resu
                 has_memory ? json_integer((json_int_t)result->usage.memory_peak_bytes) : json_null());
 }
 
-static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+static bool is_refused(const struct compat_ending *ending)
+{
+        return ending->status && strcmp(ending->status, "XX") == 0;
+}
+
+static void on_encode(void *own, const struct run_result *result)
 {
         struct execution *execution = own;
         struct compat_ending ending;
         interleave_end(&execution->output);
+        compat_ending(result, run_arena(execution->run), &ending);
+        if (!is_refused(&ending))
+                execution->text = http_json_text(json_pack("{s:s, s:s, s:o}", "language", execution->language->name,
+                        "version", execution->version, "run", stage_of(execution, result, &ending)));
+}
+
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct execution *execution = own;
+        struct compat_ending ending;
         compat_ending(result, &request->arena, &ending);
-        if (ending.status && strcmp(ending.status, "XX") == 0) {
+        if (is_refused(&ending)) {
                 bool theirs = result->status == status_BAD_REQUEST || result->status == status_BLOCKED;
                 refuse(request, theirs ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_INTERNAL_SERVER_ERROR, ending.message);
                 return;
         }
-        http_json(request, MHD_HTTP_OK,
-                json_pack("{s:s, s:s, s:o}", "language", execution->language->name, "version", execution->version,
-                        "run", stage_of(execution, result, &ending)));
+        http_answer_json(request, MHD_HTTP_OK, execution->text);
+        execution->text = NULL;
 }
 
 static void on_output(void *own, int stream, const void *bytes, size_t len)
@@ -445,9 +460,12 @@ static void on_drop(void *own)
 {
         struct execution *execution = own;
         interleave_done(&execution->output);
+        free(execution->text);
 }
 
-static const struct run_responder words = { .answer = on_answer, .output = on_output, .drop = on_drop };
+static const struct run_responder words = {
+        .encode = on_encode, .answer = on_answer, .output = on_output, .drop = on_drop
+};
 
 /* ---- POST /api/v2/execute ---- */
 

@@ -56,6 +56,7 @@ struct fusion {
         size_t names_n;
         struct bytes *kept;                /* room for FETCH_MAX */
         size_t kept_n, bytes;
+        char *text;                        /* of the answer */
 };
 
 /* ---- check of a request ---- */
@@ -264,12 +265,27 @@ static json_t *fetched(const struct fusion *fusion, const struct run_result *res
         return files;
 }
 
-static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+static void on_encode(void *own, const struct run_result *result)
 {
-        http_json(request, MHD_HTTP_OK, fusion_answer(result, fetched(own, result)));
+        struct fusion *fusion = own;
+        fusion->text = http_json_text(fusion_answer(result, fetched(fusion, result)));
 }
 
-static const struct run_responder words = { .answer = on_answer };
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct fusion *fusion = own;
+        (void)result;
+        http_answer_json(request, MHD_HTTP_OK, fusion->text);
+        fusion->text = NULL;
+}
+
+static void on_drop(void *own)
+{
+        struct fusion *fusion = own;
+        free(fusion->text);
+}
+
+static const struct run_responder words = { .encode = on_encode, .answer = on_answer, .drop = on_drop };
 
 /* ---- POST /run_code ---- */
 

@@ -22,6 +22,8 @@ struct submission {
         json_t *id, *cases, *code, *tests;
         bool all;                          /* also after one has failed */
         bool accepted;
+        bool over;                         /* no other run follows */
+        char *text;                        /* of the answer, then */
 };
 
 static const struct run_responder words;
@@ -39,6 +41,7 @@ void fusion_drop_submit(void *given)
         json_decref(submission->cases);
         json_decref(submission->code);
         json_decref(submission->tests);
+        free(submission->text);
 }
 
 static void submission_free(struct submission *submission)
@@ -68,15 +71,21 @@ static bool start_next(struct http_request *request, struct submission *submissi
         return true;
 }
 
-static void answer(struct http_request *request, const struct submission *submission)
+static char *answer_text(const struct submission *submission)
 {
-        http_json(request, MHD_HTTP_OK,
-                json_pack("{s:O, s:b, s:O, s:n, s:n, s:O, s:n, s:n}", "id", submission->id, "accepted",
-                        submission->accepted, "extracted_code", submission->code, "full_code", "test_code", "tests",
-                        submission->tests, "extracted_type", "extra"));
+        return http_json_text(json_pack("{s:O, s:b, s:O, s:n, s:n, s:O, s:n, s:n}", "id", submission->id, "accepted",
+                submission->accepted, "extracted_code", submission->code, "full_code", "test_code", "tests",
+                submission->tests, "extracted_type", "extra"));
 }
 
-static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+static char *take_text(struct submission *submission)
+{
+        char *text = submission->text;
+        submission->text = NULL;
+        return text;
+}
+
+static void on_encode(void *own, const struct run_result *result)
 {
         struct submission *submission = own;
         json_t *test = next_case(submission);
@@ -86,10 +95,19 @@ static void on_answer(struct http_request *request, void *own, const struct run_
                 json_pack("{s:b, s:o, s:O}", "passed", passed, "exec_info", fusion_answer(result, json_object()),
                         "test_info", test));
         submission->accepted = submission->accepted && passed;
-        if (next_case(submission) && (passed || submission->all))
-                start_next(request, submission);
+        submission->over = !next_case(submission) || (!passed && !submission->all);
+        if (submission->over)
+                submission->text = answer_text(submission);
+}
+
+static void on_answer(struct http_request *request, void *own, const struct run_result *result)
+{
+        struct submission *submission = own;
+        (void)result;
+        if (submission->over)
+                http_answer_json(request, MHD_HTTP_OK, take_text(submission));
         else
-                answer(request, submission);
+                start_next(request, submission);
 }
 
 static void on_drop(void *own)
@@ -99,7 +117,7 @@ static void on_drop(void *own)
                 submission_free(submission);
 }
 
-static const struct run_responder words = { .answer = on_answer, .drop = on_drop };
+static const struct run_responder words = { .encode = on_encode, .answer = on_answer, .drop = on_drop };
 
 /* ---- POST /submit ---- */
 

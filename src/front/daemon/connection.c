@@ -19,6 +19,8 @@
 
 #define READS_AT_ONCE 64           /* of one connection, before another gets its turn */
 
+#define SENDS_AT_ONCE (MIB)        /* bytes to one connection, before another gets its turn */
+
 static const char ending[] = "the daemon is about to end";
 
 /* ---- out ---- */
@@ -48,10 +50,11 @@ static void drop_first(struct connection *connection)
         free(out);
 }
 
-/* False: the client is gone. */
+/* False: the client is gone.  A client that reads fast gets a long record in several steps of the loop. */
 static bool flush(struct connection *connection)
 {
-        while (connection->queue) {
+        size_t left = SENDS_AT_ONCE;
+        while (connection->queue && left) {
                 struct outgoing *out = connection->queue;
                 size_t head = min_u64(out->sent, FRAME_HEADER), body = out->sent - head;
                 struct iovec parts[2] = { { out->head + head, FRAME_HEADER - head },
@@ -63,6 +66,7 @@ static bool flush(struct connection *connection)
                 if (n < 0)
                         return errno == EAGAIN;
                 out->sent += (size_t)n;
+                left -= min_u64(left, (uint64_t)n);
                 if (out->sent == out->len)
                         drop_first(connection);
         }
@@ -137,6 +141,7 @@ static void request_free(struct request *request)
         run_free(request->run);
         source_check_done(&request->source_check);
         parse_free(request->parse);
+        buf_done(&request->record);
         free(request);
         daemon_look(daemon);
 }
@@ -156,14 +161,22 @@ static void answer(struct request *request, enum frame_type type, struct buf *te
         request_free(request);
 }
 
+/* Perhaps in a helper thread. */
+static void on_encode(void *owner, const struct run_result *result)
+{
+        struct request *request = owner;
+        buf_init(&request->record, FRAME_RECORD_MAX);
+        request->recorded = front_record_text(result, request->aliases, &request->record);
+        buf_trim(&request->record);
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct request *request = owner;
-        struct buf text;
-        buf_init(&text, FRAME_RECORD_MAX);
-        bool good = request->connection && front_record_text(result, request->aliases, &text);
+        struct buf text = request->record;
+        request->record = (struct buf){ 0 };
         audit_run(request->daemon->store, &(struct log_context){ .owner = request->owner }, "", request->run, result);
-        answer(request, FRAME_RECORD, &text, good);
+        answer(request, FRAME_RECORD, &text, request->recorded);
 }
 
 static void send_result(struct request *request, const struct check_result *result)
@@ -179,7 +192,9 @@ static void on_checked(struct source_check *source_check)
         send_result(source_check->owner, &source_check->check.result);
 }
 
-static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
+static const struct run_events events_of_runs = {
+        .output = on_output, .encode = on_encode, .done = on_done
+};
 
 static struct request *find_request(const struct connection *connection, uint32_t id)
 {

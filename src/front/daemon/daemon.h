@@ -75,6 +75,8 @@ struct request {
         struct share_charge body;  /* bytes of its frame */
         bool aliases, is_check;
         bool cancelled;            /* while its frame was being parsed */
+        struct buf record;         /* its run's, by on_encode() */
+        bool recorded;             /* the record is whole */
 };
 
 void job_cancel(struct request *request);

@@ -18,6 +18,7 @@ struct csn_run {
         bool aliases;
         char **ret_record;         /* csn_run(): where the record goes */
         bool done;
+        struct buf text;           /* the record, by on_encode() */
 };
 
 const char *csn_version(void)
@@ -60,12 +61,20 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
                 run->events->output(run->owner, stream, bytes, len);
 }
 
+/* Perhaps in a helper thread. */
+static void on_encode(void *owner, const struct run_result *result)
+{
+        struct csn_run *run = owner;
+        buf_init(&run->text, FRONT_RECORD_MAX);
+        front_record_text(result, run->aliases, &run->text);
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct csn_run *run = owner;
-        struct buf text;
-        buf_init(&text, FRONT_RECORD_MAX);
-        front_record_text(result, run->aliases, &text);
+        struct buf text = run->text;
+        (void)result;
+        run->text = (struct buf){ 0 };
         if (run->events && run->events->done)
                 run->events->done(run->owner, text.bytes ? text.bytes : "", text.len);
         run_free(run->run);
@@ -78,7 +87,9 @@ static void on_done(void *owner, const struct run_result *result)
         free(run);
 }
 
-static const struct run_events events_of_runs = { .output = on_output, .done = on_done };
+static const struct run_events events_of_runs = {
+        .output = on_output, .encode = on_encode, .done = on_done
+};
 
 static struct csn_run *start(struct csn_engine *engine, const char *request, size_t len,
         const struct csn_events *events, void *owner, char **ret_record)
@@ -122,6 +133,7 @@ int csn_run(struct csn_engine *engine, const char *request, size_t len, const st
                 rc = engine_step(engine->engine, -1, err);
         if (!run->done)
                 run_free(run->run);
+        buf_done(&run->text);
         free(run);
         if (rc == 0 && !record)
                 rc = err_set(err, CSN_E_SYSTEM, 0, "the record could not be written");

@@ -128,15 +128,34 @@ static void on_room(struct http_request *request)
         send_some(request->owner);
 }
 
+static void put_bytes(struct bulk *bulk, const char *bytes, size_t len)
+{
+        bulk->broken = bulk->broken || pwrite(bulk->fd, bytes, len, (off_t)bulk->written) != (ssize_t)len;
+        bulk->written += len;
+}
+
 /* Takes the reference. */
 static void put_line(struct bulk *bulk, json_t *json)
 {
         struct buf text;
         buf_init(&text, FRONT_RECORD_MAX);
-        if (bulk->request && model_dump(json, false, &text) && buf_add(&text, "\n", 1)) {
-                bulk->broken = bulk->broken ||
-                        pwrite(bulk->fd, text.bytes, text.len, (off_t)bulk->written) != (ssize_t)text.len;
-                bulk->written += text.len;
+        if (bulk->request && model_dump(json, false, &text) && buf_add(&text, "\n", 1))
+                put_bytes(bulk, text.bytes, text.len);
+        json_decref(json);
+        buf_done(&text);
+}
+
+/* An object with one more member.  Takes the reference. */
+static void put_line_with(struct bulk *bulk, json_t *json, const char *name, const char *value, size_t len)
+{
+        struct buf text;
+        buf_init(&text, 4 * KIB);
+        if (bulk->request && model_dump(json, false, &text)) {
+                text.len--;                /* without its brace */
+                buf_printf(&text, ",\"%s\":", name);
+                put_bytes(bulk, text.bytes, text.len);
+                put_bytes(bulk, value, len);
+                put_bytes(bulk, "}\n", 2);
         }
         json_decref(json);
         buf_done(&text);
@@ -151,9 +170,9 @@ static json_t *answer_of(uint64_t line, json_t *id)
         return json;
 }
 
-static void put_error(struct bulk *bulk, json_t *id, const struct csn_error *error)
+static void put_error(struct bulk *bulk, uint64_t line, json_t *id, const struct csn_error *error)
 {
-        json_t *json = answer_of(bulk->lines, id),
+        json_t *json = answer_of(line, id),
                *why = json_pack("{s:s, s:s}", "code", csn_code_name(error->code), "message", error->text);
         if (error->field[0])
                 json_object_set_new(why, "field", json_string(error->field));
@@ -193,12 +212,10 @@ const struct trace *bulk_trace(const struct bulk_one *one)
         return &one->trace;
 }
 
-void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
+/* Its answer is written. */
+static void end_one(struct bulk_one *one)
 {
         struct bulk *bulk = one->bulk;
-        json_t *answer = answer_of(one->line, one->id);
-        json_object_set_new(answer, name, json);
-        put_line(bulk, answer);
         one_free(one);
         if (!bulk->request && !bulk->live)
                 bulk_free(bulk);
@@ -206,6 +223,26 @@ void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
                 send_some(bulk);
         else if (bulk->request)
                 http_more(bulk->request);
+}
+
+void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
+{
+        json_t *answer = answer_of(one->line, one->id);
+        json_object_set_new(answer, name, json);
+        put_line(one->bulk, answer);
+        end_one(one);
+}
+
+void bulk_answer_text(struct bulk_one *one, const char *name, const char *text, size_t len)
+{
+        struct csn_error err;
+        if (text) {
+                put_line_with(one->bulk, answer_of(one->line, one->id), name, text, len);
+        } else {
+                err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
+                put_error(one->bulk, one->line, one->id, &err);
+        }
+        end_one(one);
 }
 
 static void cancel(struct bulk *bulk, json_t *id)
@@ -235,7 +272,7 @@ static void start(struct bulk *bulk, struct parse *parse)
         if (http_draining(bulk->service->http, &err) < 0 || bulk->kind->begin(bulk->request, one, parse, &one->job,
                                                                               &err) < 0) {
                 one_free(one);
-                put_error(bulk, parse->id, &err);
+                put_error(bulk, bulk->lines, parse->id, &err);
         }
 }
 
@@ -245,16 +282,16 @@ static void take_parsed(struct bulk *bulk, struct parse *parse)
         struct csn_error err;
         if (!is_id(parse->id)) {
                 err_field(&err, "/id", "the id of a line is a text of at most %d bytes or a number", ID_MAX);
-                put_error(bulk, NULL, &err);
+                put_error(bulk, bulk->lines, NULL, &err);
         } else if (parse->cancel) {
                 cancel(bulk, parse->cancel);
         } else if (parse->error.code) {
-                put_error(bulk, parse->id, &parse->error);
+                put_error(bulk, bulk->lines, parse->id, &parse->error);
         } else if (bulk->written > SPOOL_MAX) {
                 err_set(&err, CSN_E_BUSY, 0,
                         "records of %llu GiB wait for this connection's end; send the rest in another request",
                         SPOOL_MAX / GIB);
-                put_error(bulk, parse->id, &err);
+                put_error(bulk, bulk->lines, parse->id, &err);
         } else {
                 start(bulk, parse);
         }
@@ -305,11 +342,11 @@ static void end_line(struct bulk *bulk)
         struct csn_error err;
         if (bulk->excess.code) {
                 bulk->lines++;
-                put_error(bulk, NULL, &bulk->excess);
+                put_error(bulk, bulk->lines, NULL, &bulk->excess);
         } else if (bulk->too_long) {
                 bulk->lines++;
                 err_field(&err, "", "the line is longer than %llu MiB", LINE_MAX_BYTES / MIB);
-                put_error(bulk, NULL, &err);
+                put_error(bulk, bulk->lines, NULL, &err);
         } else if (bulk->line.len) {
                 take_line(bulk);
         } else {

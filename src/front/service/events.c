@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define RECORD_MAX (2 * MIB)               /* a longer one has to be asked for */
+#define END_BEGIN "{\"type\":\"end\",\"record\":"
 
 struct reader {
         struct reader *next;
@@ -206,17 +207,15 @@ static void drop_oldest(struct events *events, size_t wanted)
 }
 
 /*
- * Takes the reference.  Its first key is the type.  One that is longer than all that is kept has a number, and is lost.
+ * The first key of the text is the type.  One that is longer than all that is kept has a number, and is lost.
  */
-static void add(struct events *events, json_t *json)
+static void add_text(struct events *events, const char *text, size_t len)
 {
-        char *dumped = model_write(json, JSON_COMPACT | MODEL_MEASURED);
-        size_t len = dumped ? strlen(dumped) : 0;
-        const char *text = len <= events->text.max ? dumped : "{\"type\":\"lost\",\"events\":1}";
-        json_decref(json);
-        if (!text)
-                return;
-        len = strlen(text);
+        static const char lost[] = "{\"type\":\"lost\",\"events\":1}";
+        if (len > events->text.max) {
+                text = lost;
+                len = strlen(lost);
+        }
         if (events->text.len + len > events->text.max)
                 drop_oldest(events, len > events->text.max / 2 ? len : events->text.max / 2);
         if (events->n == events->size) {
@@ -225,11 +224,20 @@ static void add(struct events *events, json_t *json)
         }
         events->list[events->n++] = (struct event){ events->next_id++, events->text.len, len };
         buf_add(&events->text, text, len);
-        free(dumped);
         for (struct reader *reader = events->readers, *next; reader; reader = next) {
                 next = reader->next;
                 pump(reader);
         }
+}
+
+/* Takes the reference. */
+static void add(struct events *events, json_t *json)
+{
+        char *text = model_write(json, JSON_COMPACT | MODEL_MEASURED);
+        json_decref(json);
+        if (text)
+                add_text(events, text, strlen(text));
+        free(text);
 }
 
 void events_begin(struct events *events, json_t *json)
@@ -278,19 +286,32 @@ void events_output(struct events *events, int stream, const void *bytes, size_t 
         buf_done(&all);
 }
 
-void events_finish(struct events *events, json_t *record)
+/* What is left of the output, which is no whole character. */
+static void end_output(struct events *events)
 {
         for (int stream = 1; stream <= 2; stream++)
                 if (events->rest[stream].len)
                         add_output(events, stream, events->rest[stream].bytes, events->rest[stream].len);
         events->over = true;
+}
+
+void events_finish(struct events *events, json_t *record)
+{
+        end_output(events);
         add(events, json_pack("{s:s, s:o}", "type", "end", "record", record));
 }
 
 void events_end(struct events *events, const char *record, size_t len)
 {
-        json_t *json = len <= RECORD_MAX ? model_read(record, len, JSON_ALLOW_NUL, NULL) : NULL;
-        events_finish(events, json ? json : json_null());
+        struct buf text;
+        buf_init(&text, RECORD_MAX + KIB);
+        end_output(events);
+        buf_add(&text, END_BEGIN, strlen(END_BEGIN));
+        if (!record || len > RECORD_MAX || !buf_add(&text, record, len))
+                buf_add(&text, "null", 4);
+        buf_add(&text, "}", 1);
+        add_text(events, text.bytes, text.len);
+        buf_done(&text);
 }
 
 /* ---- what is kept ---- */

@@ -64,7 +64,7 @@ void events_finish(struct events *events, json_t *record);
 void events_tell(struct events *events, json_t *json);
 void events_display(struct events *events, json_t *bundle);   /* the reference stays the caller's */
 void events_output(struct events *events, int stream, const void *bytes, size_t len);   /* stream: 1 or 2 */
-/* The last event of a run, with its record as text. */
+/* The last event of a run, with its record as JSON text; NULL: there is none. */
 void events_end(struct events *events, const char *record, size_t len);
 
 /*

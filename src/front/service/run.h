@@ -26,7 +26,8 @@ struct service_run {
         struct http_request *waiting;      /* gets the record at the end, or NULL */
         bool watched;                      /* events and the record are kept after the end */
         struct events events;
-        struct buf record;
+        struct buf record;                 /* of a run that goes on: for on_encode() alone */
+        bool recorded;                     /* the record is whole */
         uint64_t number;                   /* order in lists; later runs have a higher one */
         uint64_t created_us;
         struct timer expiry;

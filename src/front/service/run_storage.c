@@ -9,10 +9,21 @@
 
 #include "engine/output/files.h"
 
+/* A file whose content is written; in the run's arena. */
+struct kept {
+        struct kept *next;
+        struct incoming *incoming;
+        struct store_file file;
+        char *url;
+};
+
 /* In the run's arena. */
 struct storage {
         struct store *store;
         struct store_room room;
+        struct store_use use;
+        struct csn_error full;         /* why nothing can be kept; code 0: no reason */
+        struct kept *first, **last;
         uint64_t keep_ms;
         char tenant[TENANT_MAX + 1];
         struct workspace workspace;
@@ -34,9 +45,19 @@ static int on_open(void *owner, const char *id, struct arena *arena, char **ret_
         return 0;
 }
 
+static void on_begin(void *owner)
+{
+        struct storage *storage = owner;
+        storage->full = (struct csn_error){ 0 };
+        if (store_use_open(storage->store, storage->tenant, &storage->room, &storage->use, &storage->full) == 0)
+                storage->full.code = 0;
+}
+
+/* ---- in a helper thread, between on_begin() and on_publish() ---- */
+
 static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
 {
-        static char bytes[256 * KIB];
+        char bytes[64 * KIB];
         for (;;) {
                 ssize_t n = read(fd, bytes, sizeof bytes);
                 if (n < 0 && errno == EINTR)
@@ -53,20 +74,64 @@ static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
 static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
         struct arena *arena, char **ret_url, struct csn_error *err)
 {
-        const struct storage *storage = owner;
+        struct storage *storage = owner;
         struct incoming *incoming = NULL;
-        struct store_file file = { .name = arena_text(arena, "%s", name),
-                .mime = arena_text(arena, "%s", mime),
-                .run = arena_text(arena, "%s", run_id),
-                .user = arena_text(arena, "%s", user),
-                .expires_ms = time_now_ms() + (int64_t)storage->keep_ms };
-        int rc = incoming_open(storage->store, storage->tenant, &storage->room, &incoming, err);
-        rc = rc < 0 ? rc : copy_in(incoming, fd, err);
-        rc = rc < 0 ? rc : files_add(incoming, &file, err);
-        incoming_close(incoming);
-        if (rc == 0)
-                *ret_url = arena_text(arena, "sandbox:/v1/files/%s", file.id);
-        return rc;
+        if (storage->full.code) {
+                *err = storage->full;
+                return -err->code;
+        }
+        if (incoming_open_apart(storage->store, storage->tenant, &storage->use, &incoming, err) < 0)
+                return -err->code;
+        if (copy_in(incoming, fd, err) < 0 || incoming_seal(incoming, err) < 0) {
+                incoming_close(incoming);
+                return -err->code;
+        }
+        struct kept *kept = arena_alloc(arena, sizeof *kept);
+        *kept = (struct kept){ .incoming = incoming,
+                .file = { .name = arena_text(arena, "%s", name),
+                        .mime = arena_text(arena, "%s", mime),
+                        .run = arena_text(arena, "%s", run_id),
+                        .user = arena_text(arena, "%s", user),
+                        .expires_ms = time_now_ms() + (int64_t)storage->keep_ms } };
+        files_make_id(kept->file.id);
+        kept->url = arena_text(arena, "sandbox:/v1/files/%s", kept->file.id);
+        *storage->last = kept;
+        storage->last = &kept->next;
+        *ret_url = kept->url;
+        return 0;
+}
+
+static void on_weigh(void *owner)
+{
+        struct storage *storage = owner;
+        workspace_weigh(&storage->workspace);
+}
+
+/* ---- in the loop again ---- */
+
+static struct kept *take_kept(struct storage *storage)
+{
+        struct kept *kept = storage->first;
+        if (kept && !(storage->first = kept->next))
+                storage->last = &storage->first;
+        return kept;
+}
+
+static int on_publish(void *owner, const char **ret_url, struct csn_error *err)
+{
+        struct kept *kept = take_kept(owner);
+        if (!kept)
+                return 0;
+        *ret_url = kept->url;
+        int rc = files_add(kept->incoming, &kept->file, err);
+        incoming_close(kept->incoming);
+        return rc < 0 ? rc : 1;
+}
+
+static void on_drop(void *owner)
+{
+        for (struct kept *kept; (kept = take_kept(owner));)
+                incoming_close(kept->incoming);
 }
 
 static int on_enter(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp, struct csn_error *err)
@@ -99,7 +164,15 @@ static void on_leave(void *owner)
 
 void run_storage_set(const struct http_request *request, struct run *run)
 {
-        static const struct run_storage functions = { on_open, on_keep, on_enter, on_room, on_leave };
+        static const struct run_storage functions = { .open = on_open,
+                .begin = on_begin,
+                .keep = on_keep,
+                .publish = on_publish,
+                .drop = on_drop,
+                .enter = on_enter,
+                .room = on_room,
+                .weigh = on_weigh,
+                .leave = on_leave };
         const struct service *service = service_of(request);
         const struct store_key *key = service_key(request);
         if (!service->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
@@ -109,6 +182,7 @@ void run_storage_set(const struct http_request *request, struct run *run)
                 .room = service_room(request),
                 .keep_ms = service->settings->engine.files_keep_ms,
                 .workspace = { .dir = -1, .temp = -1 } };
+        storage->last = &storage->first;
         snprintf(storage->tenant, sizeof storage->tenant, "%s", request->tenant);
         run_set_storage(run, &functions, storage);
 }

@@ -14,6 +14,7 @@ void service_run_free(struct service_run *one)
                         break;
                 }
         loop_untimer(service->loop, &one->expiry);
+        run_detach(one->run);
         if (one->responder && one->responder->drop)
                 one->responder->drop(one->own);
         if (one->run)
@@ -94,7 +95,7 @@ void service_run_drop_name(struct service_run *one)
         one->name = NULL;
 }
 
-static void answer_waiting(struct service_run *one, bool good, const struct run_result *result)
+static void answer_waiting(struct service_run *one, const struct run_result *result)
 {
         struct http_request *request = one->waiting;
         struct csn_error err;
@@ -109,24 +110,35 @@ static void answer_waiting(struct service_run *one, bool good, const struct run_
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
-        if (good)
+        if (one->recorded)
                 http_answer(request, MHD_HTTP_OK, "application/json", one->record.bytes, one->record.len);
         else
                 err_set(&err, CSN_E_SYSTEM, 0, "the record could not be written"), http_fail(request, &err);
         one->record = (struct buf){ 0 };
 }
 
+/* Perhaps in a helper thread.  Where a responder answers, and nobody asks later, no record is needed. */
+static void on_encode(void *owner, const struct run_result *result)
+{
+        struct service_run *one = owner;
+        if (one->responder && one->responder->encode)
+                one->responder->encode(one->own, result);
+        if (one->responder && !one->watched && !one->name)
+                return;
+        buf_init(&one->record, FRONT_RECORD_MAX);
+        one->recorded = front_record_text(result, one->aliases, &one->record);
+        buf_trim(&one->record);
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct service_run *one = owner;
         struct service *service = one->service;
-        buf_init(&one->record, FRONT_RECORD_MAX);
-        bool good = front_record_text(result, one->aliases, &one->record);
         if (service_ran_nothing(result))
                 service_run_drop_name(one);
-        else if (good)
+        else if (one->recorded)
                 service_run_answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
-        if (good && one->watched)
+        if (one->recorded && one->watched)
                 keep(one);
         /* Last, for its place in the journal goes with it. */
         audit_run(service->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id,
@@ -134,13 +146,12 @@ static void on_done(void *owner, const struct run_result *result)
         trace_run(service, &one->trace, one->run, result);
         service_note_run(service, result);
         if (one->waiting)
-                answer_waiting(one, good, result);
+                answer_waiting(one, result);
         if (!one->watched) {
                 service_run_free(one);
                 return;
         }
-        events_end(&one->events, one->record.bytes ? one->record.bytes : "null",
-                one->record.bytes ? one->record.len : 4);
+        events_end(&one->events, one->recorded ? one->record.bytes : NULL, one->record.len);
         if (one->responder && one->responder->drop)
                 one->responder->drop(one->own);
         one->responder = NULL;
@@ -155,7 +166,9 @@ static void on_done(void *owner, const struct run_result *result)
                 service->idle(service->owner);
 }
 
-static const struct run_events run_events = { on_output, on_display, on_done };
+static const struct run_events run_events = {
+        .output = on_output, .display = on_display, .encode = on_encode, .done = on_done
+};
 
 static void on_told(void *owner, json_t *event)
 {

@@ -145,6 +145,8 @@ bool service_decode(struct http_request *request, const struct object *object, s
 
 /* How a front answers for a run in its own format.  Members may be NULL, except answer(). */
 struct run_responder {
+        /* Make what answer() sends, as encode() of struct run_events; also of a run whose client has gone. */
+        void (*encode)(void *own, const struct run_result *result);
         /* The run of a waiting request is over: answer the request. */
         void (*answer)(struct http_request *request, void *own, const struct run_result *result);
         void (*output)(void *own, int stream, const void *bytes, size_t len);   /* stream: 1 or 2 */

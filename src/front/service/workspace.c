@@ -75,13 +75,19 @@ int workspace_take(struct store *store, const char *tenant, const char *user, co
         return rc < 0 ? rc : lock_folder(store, id, ret, err);
 }
 
+void workspace_weigh(struct workspace *workspace)
+{
+        workspace->weight = STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES);
+}
+
 void workspace_leave(struct workspace *workspace)
 {
         struct csn_error err;
         if (workspace->dir < 0)
                 return;
-        if (workspaces_note(workspace->store, workspace->id,
-                    STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES), &err) < 0)
+        if (!workspace->weight)
+                workspace_weigh(workspace);
+        if (workspaces_note(workspace->store, workspace->id, workspace->weight, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         fd_close(&workspace->temp);
         fd_close(&workspace->dir);

@@ -13,6 +13,7 @@ struct workspace {
         struct store *store;
         char id[WORKSPACE_ID_MAX];
         int dir, temp;                     /* -1: not locked */
+        uint64_t weight;                   /* bytes, by workspace_weigh(); 0: not measured */
 };
 
 /*
@@ -21,7 +22,9 @@ struct workspace {
  */
 int workspace_take(struct store *store, const char *tenant, const char *user, const char *name,
         const struct store_room *room, struct workspace *ret, struct csn_error *err);
-/* Record the space in use and unlock.  Harmless twice. */
+/* Measure the space in use, for workspace_leave(); possible in a helper thread. */
+void workspace_weigh(struct workspace *workspace);
+/* Record the space in use, measured now if workspace_weigh() was not called, and unlock.  Harmless twice. */
 void workspace_leave(struct workspace *workspace);
 /* Open the workspace's files for reading; the descriptor is the caller's.  -1: no folder. */
 int workspace_look(struct store *store, const char *id);

@@ -22,29 +22,48 @@ struct execution {
         const char *language;
         struct timer keepalive, gather;
         struct buf printed;                /* and not sent */
+        struct buf last;                   /* the lines that tell how the execution ended */
         int stream;                        /* to which that belongs */
         bool waits_for_rest;               /* of its last line */
         bool begun;                        /* its number was told */
         bool lost;                         /* the client did not read, and something could not be sent */
+        bool cut;                          /* the last lines are longer than an answer may be */
         bool held;                         /* it waits until the client has read */
 };
 
 /* ---- lines ---- */
+
+static void send_text(struct execution *execution, const char *text, size_t len)
+{
+        if (!execution->request || execution->lost)
+                return;
+        execution->lost = !http_add(execution->request, text, len);
+        if (!execution->held && !http_has_room(execution->request)) {
+                execution->held = true;
+                run_hold(execution->run, true);
+        }
+}
 
 /* Takes the reference. */
 static void send_line(struct execution *execution, json_t *line)
 {
         char *text = model_write(line, JSON_COMPACT);
         json_decref(line);
-        if (text && execution->request && !execution->lost) {
+        if (text) {
                 size_t len = strlen(text);
                 text[len] = '\n';          /* in place of its NUL */
-                execution->lost = !http_add(execution->request, text, len + 1);
-                if (!execution->held && !http_has_room(execution->request)) {
-                        execution->held = true;
-                        run_hold(execution->run, true);
-                }
+                send_text(execution, text, len + 1);
         }
+        free(text);
+}
+
+/* Takes the reference. */
+static void add_last(struct execution *execution, json_t *line)
+{
+        char *text = model_write(line, JSON_COMPACT);
+        json_decref(line);
+        if (!text || !buf_add(&execution->last, text, strlen(text)) || !buf_add(&execution->last, "\n", 1))
+                execution->cut = true;
         free(text);
 }
 
@@ -184,23 +203,33 @@ static json_t *error_of(const struct failure *error)
         return line;
 }
 
-static void send_end(struct execution *execution, const struct run_result *result)
+/* Perhaps in a helper thread. */
+static void on_encode(void *own, const struct run_result *result)
 {
-        begin(execution);
-        send_printed(execution, true);
+        struct execution *execution = own;
+        buf_init(&execution->last, LINE_MAX);
         if (HAS(&result->result, value, data)) {
                 json_t *bundle = bundle_of(&result->result);
-                send_line(execution, e2b_result(bundle, execution->language, true));
+                add_last(execution, e2b_result(bundle, execution->language, true));
                 json_decref(bundle);
         }
         if (result->error.type)
-                send_line(execution, error_of(&result->error));
+                add_last(execution, error_of(&result->error));
         else if (result->status != status_COMPLETED)
-                send_line(execution,
+                add_last(execution,
                         error_line(result->status == status_CANCELLED ? "ContextRestarting"
                                                                       : "UnexpectedEndOfExecution",
                                 result->error.message ? result->error.message : "the execution ended", ""));
-        send_line(execution, json_pack("{s:s}", "type", "end_of_execution"));
+        add_last(execution, json_pack("{s:s}", "type", "end_of_execution"));
+}
+
+static void send_end(struct execution *execution)
+{
+        begin(execution);
+        send_printed(execution, true);
+        if (execution->cut)
+                execution->lost = true;
+        send_text(execution, execution->last.bytes, execution->last.len);
 }
 
 /* A client whose sandbox was ended has to see that its answer is not whole. */
@@ -209,8 +238,9 @@ static void on_answer(struct http_request *request, void *own, const struct run_
         struct execution *execution = own;
         const struct e2b_sandbox *sandbox = e2b_target(request);
         bool is_over = !sandbox || psandbox_state(sandbox->psandbox) == PSANDBOX_OVER;
+        (void)result;
         if (!is_over)
-                send_end(execution, result);
+                send_end(execution);
         execution->request = NULL;
         if (is_over || execution->lost)
                 http_cut(request);
@@ -231,9 +261,11 @@ static void on_drop(void *own)
         loop_untimer(execution->loop, &execution->keepalive);
         loop_untimer(execution->loop, &execution->gather);
         buf_done(&execution->printed);
+        buf_done(&execution->last);
 }
 
-static const struct run_responder words = { .answer = on_answer,
+static const struct run_responder words = { .encode = on_encode,
+        .answer = on_answer,
         .output = on_output,
         .display = on_display,
         .room = on_room,
