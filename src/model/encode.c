@@ -250,7 +250,7 @@ static bool put_string(struct buf *buf, const char *text, size_t len)
         return true;
 }
 
-static bool put_text(struct buf *buf, const char *text, size_t len)
+bool model_put_text(struct buf *buf, const char *text, size_t len)
 {
         if (utf8_valid(text, len))
                 return put_string(buf, text, len);
@@ -298,7 +298,7 @@ static bool put_texts(struct buf *buf, char *const *texts, size_t n)
 {
         bool fits = buf_add(buf, "[", 1);
         for (size_t i = 0; fits && i < n; i++)
-                fits = (i == 0 || buf_add(buf, ",", 1)) && put_text(buf, texts[i], strlen(texts[i]));
+                fits = (i == 0 || buf_add(buf, ",", 1)) && model_put_text(buf, texts[i], strlen(texts[i]));
         return fits && buf_add(buf, "]", 1);
 }
 
@@ -325,13 +325,13 @@ static bool put_field(struct buf *buf, const struct field *field, const void *fr
                 return put(buf, *(const bool *)at ? "true" : "false");
         case KIND_TEXT:
                 text = *(char *const *)at;
-                return text ? put_text(buf, text, strlen(text)) : put(buf, "null");
+                return text ? model_put_text(buf, text, strlen(text)) : put(buf, "null");
         case KIND_BYTES:
-                return put_text(buf, ((const struct bytes *)at)->len ? ((const struct bytes *)at)->bytes : "",
+                return model_put_text(buf, ((const struct bytes *)at)->len ? ((const struct bytes *)at)->bytes : "",
                         ((const struct bytes *)at)->len);
         case KIND_ENUM:
                 text = field->choices->values[*(const int *)at].text;
-                return put_text(buf, text, strlen(text));
+                return model_put_text(buf, text, strlen(text));
         case KIND_TEXTS:
                 return put_texts(buf, *(char **const *)at, n);
         case KIND_SUB:

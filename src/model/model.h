@@ -195,6 +195,8 @@ json_t *model_encode(const struct object *object, const void *from);
 bool model_encode_text(const struct object *object, const void *from, struct buf *buf);
 /* Append trusted JSON to `buf`, in one line or indented.  False: `buf` is full. */
 bool model_dump(const json_t *json, bool indented, struct buf *buf);
+/* Append a JSON string, in quotes, of any bytes.  False: above the ceiling of the buffer. */
+bool model_put_text(struct buf *buf, const char *text, size_t len);
 
 /*
  * Whether a JSON text has more than `max` values and names.  A parsed value of two bytes of text takes fifty

@@ -263,12 +263,15 @@ void events_display(struct events *events, json_t *bundle)
 static void add_output(struct events *events, int stream, const char *bytes, size_t len)
 {
         struct arena arena = { 0 };
-        size_t text_len;
-        const char *text = model_utf8(&arena, bytes, len, &text_len);
-        json_t *json = json_pack("{s:s, s:s%}", "type", stream == 1 ? "stdout" : "stderr", "text", text, text_len);
+        struct buf text;
+        buf_init(&text, 8 * len + KIB);
+        buf_printf(&text, "{\"type\":\"%s\",\"text\":", stream == 1 ? "stdout" : "stderr");
+        model_put_text(&text, bytes, len);
         if (!utf8_valid(bytes, len))
-                json_object_set_new(json, "base64", json_string(model_base64(&arena, bytes, len)));
-        add(events, json);
+                buf_printf(&text, ",\"base64\":\"%s\"", model_base64(&arena, bytes, len));
+        buf_add(&text, "}", 1);
+        add_text(events, text.bytes, text.len);
+        buf_done(&text);
         arena_done(&arena);
 }
 
