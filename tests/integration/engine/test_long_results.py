@@ -153,7 +153,7 @@ def check_workspace(web, record):
     file, = record['files']
     content = web.ask('GET', '/v1/workspaces/large/file?path=large')[2]
     assert len(content) == LARGE and hashlib.sha256(content).hexdigest() == file['sha256']
-    assert web.ask('GET', '/v1/workspaces')[2]['workspaces'][0]['size_bytes'] >= LARGE
+    assert web.ask('GET', '/v1/workspaces')[2]['workspaces'][0]['stored_bytes'] >= LARGE
     assert web.ask('DELETE', '/v1/workspaces/large')[0] == 204
 
 
