@@ -68,6 +68,7 @@ soak: build setup-test ## ten minutes of mixed load, and whether anything has gr
 
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run
+	@CAISSON_BUILD=$(BUILD) bench/hostile
 
 install: build ## install to the system (DESTDIR is honoured; docs/use/host.md says what and where)
 	@meson install -C $(BUILD) --no-rebuild

@@ -45,6 +45,3 @@ def attack_long_lines(address, key, stop):
     while not stop.is_set():
         send(address, key, '/v1/runs/bulk', line * 4, 'application/x-ndjson')
         send(address, key, '/v1/runs/bulk', b'{}\n' * 200000, 'application/x-ndjson')
-
-
-ATTACKS = {'many values': attack_many_values, 'allowed values': attack_allowed_values, 'long lines': attack_long_lines}
