@@ -251,14 +251,26 @@ static int add_request_files(struct launch *launch, struct csn_error *err)
         return 0;
 }
 
-static int check_names(const struct launch *launch, struct csn_error *err)
+static int by_name(const void *a, const void *b)
 {
-        for (size_t i = 0; i < launch->inputs_n; i++)
-                for (size_t k = 0; k < i; k++)
-                        if (strcmp(launch->inputs[i].name, launch->inputs[k].name) == 0)
-                                return err_field(err, k == 0 ? "/name" : "/files", "two input files have the name %s%s",
-                                        launch->inputs[i].name,
-                                        k == 0 ? ", which is the program's; give the program another" : "");
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The program's own file is the first input.  A request may have 10,000 files, so the names are sorted. */
+static int check_names(struct launch *launch, struct csn_error *err)
+{
+        size_t n = launch->inputs_n;
+        const char **names = arena_alloc(&launch->arena, n * sizeof *names + 1);
+        for (size_t i = 0; i < n; i++)
+                names[i] = launch->inputs[i].name;
+        qsort(names, n, sizeof *names, by_name);
+        for (size_t i = 1; i < n; i++) {
+                if (strcmp(names[i], names[i - 1]) != 0)
+                        continue;
+                bool program = strcmp(names[i], launch->inputs[0].name) == 0;
+                return err_field(err, program ? "/name" : "/files", "two input files have the name %s%s", names[i],
+                        program ? ", which is the program's; give the program another" : "");
+        }
         return 0;
 }
 

@@ -97,6 +97,11 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         } else if (found == IDEMPOTENCY_NEW) {
                 *ret = one;
                 return true;
+        } else if (found == IDEMPOTENCY_DONE && http == SERVICE_ANSWER_TOO_LONG) {
+                err_field(&err, "Idempotency-Key",
+                        "the request of this Idempotency-Key was carried out as %s; its answer was longer than %llu MiB and is not kept",
+                        answer, SERVICE_STORED_MAX / MIB);
+                http_problem(request, MHD_HTTP_CONFLICT, &err);
         } else if (found == IDEMPOTENCY_DONE) {
                 http_set_header(request, "Idempotency-Replayed", "true");
                 http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);

@@ -46,6 +46,8 @@ void service_run_free(struct service_run *one);
 /* A kept run of the request's tenant; NULL: there is none. */
 struct service_run *service_run_find(const struct http_request *request, const char *id);
 
+/* In place of the status of an answer above SERVICE_STORED_MAX; then the kept text is the id of the run. */
+#define SERVICE_ANSWER_TOO_LONG 0
 /* Keep the answer under the Idempotency-Key of the run, if it has one. */
 void service_run_answer_name(struct service_run *one, int http, const char *text, size_t len);
 /* Forget the Idempotency-Key of a request that came to nothing. */

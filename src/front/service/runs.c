@@ -68,10 +68,12 @@ static void on_display(void *owner, json_t *bundle)
                 one->responder->display(one->own, bundle);
 }
 
-/* For those who ask after a restart. */
+/* For clients that ask after a restart of the daemon. */
 static void keep(struct service_run *one)
 {
         struct csn_error err;
+        if (one->record.len > SERVICE_STORED_MAX)
+                return;
         int64_t until = time_now_ms() + (int64_t)(SERVICE_KEEP_US / 1000);
         if (one->service->store && runs_keep(one->service->store, one->id, one->tenant, one->record.bytes,
                                              one->record.len, until, &err) < 0)
@@ -81,6 +83,11 @@ static void keep(struct service_run *one)
 void service_run_answer_name(struct service_run *one, int http, const char *text, size_t len)
 {
         struct csn_error err;
+        if (len > SERVICE_STORED_MAX) {
+                http = SERVICE_ANSWER_TOO_LONG;
+                text = one->id;
+                len = strlen(one->id);
+        }
         if (one->name && idempotency_answer(one->service->store, one->name, http, text, len, &err) < 0)
                 log_text(LOG_ERROR, "the answer to an Idempotency-Key is not kept: %s", err.text);
         one->name = NULL;

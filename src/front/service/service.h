@@ -35,6 +35,8 @@
 #define SERVICE_DAY_MS 86400000LL               /* milliseconds for which CPU time counts in cpu_ms_per_day */
 #define SERVICE_SESSIONS_MAX 1000               /* sessions of all tenants that a front keeps between requests */
 #define SERVICE_KEEP_US (600 * 1000000ULL)      /* microseconds for which the result of a kept run can be asked for */
+/* bytes of a record in the store: a longer record is kept in memory only, because the loop writes the row */
+#define SERVICE_STORED_MAX (1 * MIB)
 
 struct service_run;
 struct bulk;
