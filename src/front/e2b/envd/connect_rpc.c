@@ -6,6 +6,7 @@
 #include "front/e2b/envd/envd.h"
 
 #include "front/service/json_body.h"
+#include "front/service/parse.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,8 +47,9 @@ json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_mem
                 rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
                 return NULL;
         }
-        json_t *json =
-                len ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err) : json_object();
+        json_t *json = parse_of(request) ? json_body(request, &err)
+                : len                    ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err)
+                                         : json_object();
         if (!json) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
         } else if (e2b_check(json, members, &err) < 0) {

@@ -8,6 +8,8 @@ static void health(struct http_request *request)
 
 #define RPC(service, method, handle, summary) \
         { "POST", "/" service "/" method, "*", 0, BODY_WHOLE | BODY_MIB(1), handle, summary, NULL, NULL }
+#define RPC_LONG(service, method, handle, summary) \
+        { "POST", "/" service "/" method, "*", 0, BODY_TREE | BODY_MIB(16), handle, summary, NULL, NULL }
 
 const struct http_route e2b_envd_routes[] = {
         { "GET", "/health", "*", 0, BODY_NONE, health, "Whether the sandbox runs.", NULL, NULL },
@@ -19,7 +21,7 @@ const struct http_route e2b_envd_routes[] = {
         RPC("process.Process", "Connect", envd_connect, "What happens to a program from now on."),
         RPC("process.Process", "List", envd_list_processes, "Programs that go on."),
         RPC("process.Process", "SendSignal", envd_signal, "End a program."),
-        RPC("process.Process", "SendInput", envd_input, "Write to a program."),
+        RPC_LONG("process.Process", "SendInput", envd_input, "Write to a program."),
         RPC("process.Process", "CloseStdin", envd_close_input, "End what a program reads."),
         RPC("process.Process", "Update", envd_update, "Change the size of a terminal."),
         RPC("filesystem.Filesystem", "Stat", envd_stat, "What a file is."),
