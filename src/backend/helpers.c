@@ -338,7 +338,8 @@ int helpers_open(int dir_fd, const char *name, enum wire_open what)
                 return -1;
         }
         bytes[0] = (uint8_t)what;
-        memcpy(bytes + 1, name, len);
+        for (size_t i = 0; i < len; i++)
+                bytes[1 + i] = (uint8_t)name[i];
         return worker_is_here() ? ask_in_thread(dir_fd, bytes, len + 1) : ask_in_loop(dir_fd, bytes, len + 1);
 }
 

@@ -221,7 +221,8 @@ static char *escape(char *to, unsigned char c)
                 *to++ = letter;
                 return to;
         }
-        memcpy(to, "u00", 3);
+        to[0] = 'u';
+        to[1] = to[2] = '0';
         to[3] = digits[c >> 4];
         to[4] = digits[c & 15];
         return to + 5;

@@ -170,8 +170,6 @@ static bool is_stopped(const struct checker *checker)
         return waitid(P_PID, (id_t)checker->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
-static void worker_died(struct checker *checker, const char *why);
-
 static void look_at_worker(struct checker *checker)
 {
         if (!is_stopped(checker))

@@ -109,12 +109,12 @@ class Client:
 
 
 class Daemon:
-    def __init__(self, folder, *options, path=None, env=None, command=(), program=CAISSOND, **popen):
+    def __init__(self, folder, *options, path=None, env=None, command=(), program=None, **popen):
         self.path = Path(path or folder / 'c' / 's')
         self.env = environment(**{'CAISSON_ENGINE_STATE_DIR': str(folder / 'state'), **(env or {})})
         self.log = open(folder / 'log', 'ab')
         settings = ['--set', f'engine.socket={self.path}'] if path is not False else []
-        self.process = subprocess.Popen([*command, program, *settings, *map(str, options)], env=self.env, stderr=self.log,
+        self.process = subprocess.Popen([*command, program or CAISSOND, *settings, *map(str, options)], env=self.env, stderr=self.log,
                                         stdin=subprocess.DEVNULL, **popen)
 
     def ready(self):

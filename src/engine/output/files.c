@@ -232,17 +232,18 @@ static int by_input_name(const void *a, const void *b)
 
 static void sort_inputs(const struct file_rules *rules, struct inputs *ret)
 {
-        *ret = (struct inputs){ .sorted = mem_alloc(rules->inputs_n * sizeof *ret->sorted), .n = rules->inputs_n };
+        const size_t each = sizeof(void *);
+        *ret = (struct inputs){ .sorted = mem_alloc(rules->inputs_n * each), .n = rules->inputs_n };
         for (size_t i = 0; i < ret->n; i++)
                 ret->sorted[i] = &rules->inputs[i];
-        qsort(ret->sorted, ret->n, sizeof(const struct file_input *), by_input_name);
+        qsort(ret->sorted, ret->n, each, by_input_name);
 }
 
 static const struct file_input *find_input(const struct inputs *inputs, const char *name)
 {
         const struct file_input key = { .name = name }, *wanted = &key;
         const struct file_input **found =
-                bsearch(&wanted, inputs->sorted, inputs->n, sizeof(const struct file_input *), by_input_name);
+                bsearch(&wanted, inputs->sorted, inputs->n, sizeof(void *), by_input_name);
         return found ? *found : NULL;
 }
 

@@ -14,6 +14,8 @@
  */
 #include "engine/run/run_private.h"
 
+#include "backend/backend.h"
+
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
@@ -61,8 +63,11 @@ static bool keeps_files(const struct run *run)
         return false;
 }
 
+/* The other backends remove the folder of a run after its end. */
 static bool is_small(const struct run *run)
 {
+        if (run->launch.backend != &backend_native)
+                return true;
         return !run->launch.request.exports_n && run->launch.work_fd < 0 && !run->result.tools.list_n &&
                 run->launch.inputs_n <= SMALL_LISTS && run->check.result.findings_n <= SMALL_LISTS &&
                 has_small_text(run) && has_small_home(run);

@@ -45,11 +45,11 @@ struct run {
         struct engine *engine;
         struct run *next;
         struct launch launch;
-        enum run_state state;
         const struct run_events *events;
         void *owner;
         char id[40];
         char owner_key[OWNER_KEY_MAX]; /* or "" */
+        enum run_state state;
 
         /* Queue. */
         struct run *next_queued;
@@ -58,18 +58,18 @@ struct run {
         bool skips_queue;
         bool cold;                     /* a pooled instance was lost: do not take another */
         bool starts_cold;              /* counted in engine->cold: the interpreter is starting */
+        bool keeps_profile;            /* the request named a profile */
+        bool handed_on;                /* an interpreter died before the execution began */
+        bool quota_spent;              /* ended, because work of the owner used up cpu_ms_per_day */
 
         /* CPU time of the owner (owner.c, quota.c). */
         struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
         uint64_t counted_us;
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
-        bool quota_spent;              /* ended, because work of the owner used up cpu_ms_per_day */
 
         /* Execution in a context. */
         const struct run_executor *executor;   /* NULL: queue and instance */
         struct context *context;       /* while the run is queued or running there */
-        bool keeps_profile;            /* the request named a profile */
-        bool handed_on;                /* an interpreter died before the execution began */
         uint64_t number;               /* position among the executions of the interpreter; 0: not begun */
         json_t *displays;              /* MIME bundles, an array; or NULL */
         size_t display_bytes;
@@ -81,15 +81,15 @@ struct run {
         struct channel channel;
         struct send_queue said;        /* messages that the runner has not read yet */
         int home_fd;
-        bool handed_over;              /* the sandbox has the whole program, which may have begun */
-        bool lost;                     /* the run was begun again after its sandbox was lost */
         int handoff_fd;                /* on which the first input comes back, or -1 */
         struct egress *egress;         /* the proxy, or NULL */
         bool no_proxy;                 /* the proxy of the sandbox could not be opened */
+        bool has_boundary;
+        bool handed_over;              /* the sandbox has the whole program, which may have begun */
+        bool lost;                     /* the run was begun again after its sandbox was lost */
         unsigned refusals;             /* connections that the proxy refused */
         struct tool_session tool_session;
         struct wire_boundary boundary;
-        bool has_boundary;
         struct wire_exit how;
 
         /* Users of the run. */
@@ -110,10 +110,10 @@ struct run {
 
         /* The record (run_end.c); all of a run that is RUN_RECORDING is its helper thread's. */
         unsigned fair_milli;           /* see struct evidence */
-        struct work_room room;
-        struct job recording;
         atomic_bool given_up;          /* the record is not used: the helper thread need not read all files */
         bool publishes;                /* files are kept */
+        struct work_room room;
+        struct job recording;
         struct timer publish;
         size_t published;              /* files of the record whose kept content is known, or was refused */
         struct run_result result;

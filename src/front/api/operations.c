@@ -72,10 +72,11 @@ static void add_shares(const struct service *service, struct buf *buf)
         buf_printf(buf,
                 "# HELP caisson_http_closed_total Connections that were closed: a slow head, a slow body, an idle one, or for "
                 "another client.\n# TYPE caisson_http_closed_total counter\n");
-        for (size_t i = 0; i < HTTP_CLOSED_N; i++)
-                buf_printf(buf, "caisson_http_closed_total{reason=\"%s\"} %llu\n", reasons[i],
-                        (unsigned long long)((service->http ? http_closed(service->http, (enum http_closed)i) : 0) +
-                                (service->local ? http_closed(service->local, (enum http_closed)i) : 0)));
+        for (size_t i = 0; i < HTTP_CLOSED_N; i++) {
+                unsigned long long network = service->http ? http_closed(service->http, (enum http_closed)i) : 0,
+                                   local = service->local ? http_closed(service->local, (enum http_closed)i) : 0;
+                buf_printf(buf, "caisson_http_closed_total{reason=\"%s\"} %llu\n", reasons[i], network + local);
+        }
 }
 
 static void api_metrics(struct http_request *request)

@@ -234,7 +234,7 @@ void *fusion_convert_submit(json_t *body, const struct csn_error *error, void *c
         json_t *flaws = body ? flaws_of(body) : fusion_no_json(error), *why = NULL;
         if (json_array_size(flaws))
                 compat_refuse(&submission->given, MHD_HTTP_UNPROCESSABLE_CONTENT, fusion_flaws(json_incref(flaws)));
-        else if ((why = refusal(context, body, &language)))
+        else if ((why = refusal(context, body, &language)) || !language)
                 compat_refuse(&submission->given, MHD_HTTP_BAD_REQUEST, why);
         else
                 convert_valid(body, language, submission, arena);

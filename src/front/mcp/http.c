@@ -172,7 +172,7 @@ static const char *name_of(const struct rpc *rpc)
                 const char *method, *member;
         } rows[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                if (strcmp(rows[i].method, rpc->method) == 0)
+                if (rpc->method && strcmp(rows[i].method, rpc->method) == 0)
                         return json_string_value(json_object_get(rpc->params, rows[i].member));
         return NULL;
 }
@@ -226,7 +226,7 @@ static void initialize(struct http_request *request, const struct rpc *rpc)
 static void take_legacy(struct http_request *request, const struct rpc *rpc)
 {
         const char *id = http_header(request, "Mcp-Session-Id");
-        if (rpc->kind == RPC_REQUEST && !id && strcmp(rpc->method, "initialize") == 0) {
+        if (rpc->kind == RPC_REQUEST && rpc->method && !id && strcmp(rpc->method, "initialize") == 0) {
                 initialize(request, rpc);
                 return;
         }

@@ -62,12 +62,11 @@ static void learn(struct service *service, const struct csn_error *why)
 void service_note_run(struct service *service, const struct run_result *result)
 {
         struct service_ability *ability = &service->ability;
-        if (HAS(result, run_result, boundary) && result->status == status_ENGINE_ERROR)
-                ability->known = false;   /* the run began, and its supervisor is gone */
-        else if (HAS(result, run_result, boundary))
+        bool began = HAS(result, run_result, boundary), lost = began && result->status == status_ENGINE_ERROR;
+        if (began && !lost)
                 learn(service, NULL);
-        else if (service_ran_nothing(result) && !is_only_full(service, result) && !ability->why.code)
-                ability->known = false;
+        else if (lost || (service_ran_nothing(result) && !is_only_full(service, result) && !ability->why.code))
+                ability->known = false;   /* the supervisor of a lost run is gone */
 }
 
 /* A supervisor that ended since then may have no successor. */
