@@ -172,7 +172,7 @@ static const char *name_of(const struct rpc *rpc)
                 const char *method, *member;
         } rows[] = { { "tools/call", "name" }, { "prompts/get", "name" }, { "resources/read", "uri" } };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-                if (rpc->method && strcmp(rows[i].method, rpc->method) == 0)
+                if (strcmp(rows[i].method, rpc->method) == 0)
                         return json_string_value(json_object_get(rpc->params, rows[i].member));
         return NULL;
 }
@@ -226,7 +226,7 @@ static void initialize(struct http_request *request, const struct rpc *rpc)
 static void take_legacy(struct http_request *request, const struct rpc *rpc)
 {
         const char *id = http_header(request, "Mcp-Session-Id");
-        if (rpc->kind == RPC_REQUEST && rpc->method && !id && strcmp(rpc->method, "initialize") == 0) {
+        if (rpc->kind == RPC_REQUEST && !id && strcmp(rpc->method, "initialize") == 0) {
                 initialize(request, rpc);
                 return;
         }
@@ -266,6 +266,8 @@ static void take_message(struct http_request *request, const struct rpc *rpc)
                 else
                         refuse(request, MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL,
                                 "nothing was asked, so there is nothing to answer");
+        } else if (!rpc->method) {   /* rpc_take() refuses such a call already */
+                refuse(request, MHD_HTTP_BAD_REQUEST, rpc->id, RPC_INVALID_REQUEST, NULL, "the message has no method");
         } else if (legacy) {
                 take_legacy(request, rpc);
         } else if (!version && in_head && strcmp(in_head, MCP_MODERN) != 0) {
