@@ -36,8 +36,7 @@ bool reserve_release(struct store *store)
         uint64_t size = size_of(store), less = size > STEP ? size - STEP : 0;
         if (size == 0 || ftruncate(store->reserve_fd, (off_t)less) < 0)
                 return false;
-        if (store->db)
-                sqlite3_wal_autocheckpoint(store->db, LOG_PAGES_FULL);
+        store->log_pages_max = LOG_PAGES_FULL;
         log_text(LOG_WARN, "the disk of the state folder is full; %llu KiB of " NAME " are left to remove and to audit",
                 (unsigned long long)(less / KIB));
         return true;
@@ -50,12 +49,12 @@ static int restore(struct store *store)
         if (size >= store->reserve_bytes)
                 return 0;
         int sys = posix_fallocate(store->reserve_fd, 0, (off_t)store->reserve_bytes);
-        if (sys == 0 && store->db)
-                sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
-        if (sys == 0)
+        if (sys == 0) {
+                store->log_pages_max = LOG_PAGES;
                 log_text(LOG_INFO, NAME " has its %llu KiB", (unsigned long long)(store->reserve_bytes / KIB));
-        else if (ftruncate(store->reserve_fd, (off_t)size) < 0)   /* some file systems keep what they could take */
+        } else if (ftruncate(store->reserve_fd, (off_t)size) < 0) {   /* some file systems keep what they could take */
                 log_text(LOG_ERROR, NAME ": %s", strerrordesc_np(errno));
+        }
         return sys;
 }
 

@@ -20,6 +20,10 @@ struct store {
         struct journal *journal;   /* runs in progress (journal.c); NULL: none yet */
         int reserve_fd;            /* store.reserve (reserve.c); -1: not present */
         uint64_t reserve_bytes;    /* target size; 0: not managed by this opener */
+        int log_pages_max;         /* pages of the write-ahead log at which a change checkpoints the log itself */
+        int log_pages_due;         /* pages at which log_grew() is called next */
+        void (*log_grew)(void *owner);   /* see store_set_log_listener(); NULL: no listener */
+        void *log_owner;
         bool opened;               /* error texts may reach clients from now on: no paths */
 };
 
@@ -150,10 +154,12 @@ void cpu_close(struct store *store);
 void journal_close(struct store *store);
 
 /*
- * Log size, in pages, at which SQLite itself starts a checkpoint.  Small while the disk is full, so that the log
- * does not grow.
+ * Pages of 4 KiB in the write-ahead log.  After each LOG_PAGES_DUE pages the listener is told that a checkpoint is due.
+ * At LOG_PAGES the change itself checkpoints the log.  LOG_PAGES_FULL replaces LOG_PAGES while the disk is full, so that
+ * the log does not grow.
  */
-#define LOG_PAGES 16384                    /* of 4 KiB */
+#define LOG_PAGES_DUE 1000
+#define LOG_PAGES 16384
 #define LOG_PAGES_FULL 32
 
 /* The folder `files`, made if missing; the descriptor belongs to the store.  Errors: CSN_E_SYSTEM. */

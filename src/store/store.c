@@ -209,10 +209,28 @@ static int use_log(struct store *store, struct csn_error *err)
         }
 }
 
+/* After each change.  The result is that of the change, which is in the log whatever becomes of the checkpoint. */
+static int on_log(void *owner, sqlite3 *db, const char *name, int pages)
+{
+        struct store *store = owner;
+        bool due = pages >= store->log_pages_due;
+        if (due)
+                store->log_pages_due = pages + LOG_PAGES_DUE;
+        else if (pages < LOG_PAGES_DUE)   /* the log is written from its beginning again */
+                store->log_pages_due = LOG_PAGES_DUE;
+        if (pages >= store->log_pages_max)
+                sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        else if (due && store->log_grew)
+                store->log_grew(store->log_owner);
+        return SQLITE_OK;
+}
+
 static int set_up(struct store *store, struct csn_error *err)
 {
         sqlite3_busy_timeout(store->db, BUSY_MS);
-        sqlite3_wal_autocheckpoint(store->db, LOG_PAGES);
+        store->log_pages_max = LOG_PAGES;
+        store->log_pages_due = LOG_PAGES_DUE;
+        sqlite3_wal_hook(store->db, on_log, store);   /* in place of sqlite3_wal_autocheckpoint() */
         return sql_script(store, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON",
                 err);
 }
@@ -324,12 +342,21 @@ int store_checkpoint(const char *path, struct csn_error *err)
 {
         sqlite3 *db = NULL;
         int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        /* A new connection does not know of the log before it reads the file, and would checkpoint nothing. */
+        if (code == SQLITE_OK)
+                code = sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
         if (code == SQLITE_OK)
                 code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         sqlite3_close(db);
         if (code == SQLITE_OK || code == SQLITE_BUSY)   /* busy: another process does it */
                 return 0;
         return err_set(err, CSN_E_SYSTEM, 0, "checkpoint %.300s: %s", path, sqlite3_errstr(code));
+}
+
+void store_set_log_listener(struct store *store, void (*grew)(void *owner), void *owner)
+{
+        store->log_grew = grew;
+        store->log_owner = owner;
 }
 
 const char *store_path(const struct store *store)

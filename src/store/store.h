@@ -426,5 +426,10 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
  */
 int store_checkpoint(const char *path, struct csn_error *err);
 const char *store_path(const struct store *store);
+/*
+ * grew() is called when the write-ahead log has grown by 4 MiB (LOG_PAGES_DUE): store_checkpoint() is due.  The call
+ * comes from within functions of the store, which grew() must not call.
+ */
+void store_set_log_listener(struct store *store, void (*grew)(void *owner), void *owner);
 
 #endif

@@ -680,6 +680,53 @@ static void much_that_is_old_goes_in_parts(void)
         store_close(store);
 }
 
+static void on_log_grew(void *owner)
+{
+        ++*(int *)owner;
+}
+
+/* Rows in the file itself: with immutable=1 SQLite does not look for a log (sqlite.org/uri.html). */
+static int rows_without_log(const char *path)
+{
+        sqlite3 *db;
+        sqlite3_stmt *statement = NULL;
+        int n = -1;
+        CHECK(sqlite3_open_v2(arena_text(&arena, "file:%s?immutable=1", path), &db,
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) == SQLITE_OK);
+        if (sqlite3_prepare_v2(db, "SELECT count(*) FROM records", -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW)
+                n = sqlite3_column_int(statement, 0);
+        sqlite3_finalize(statement);
+        sqlite3_close(db);
+        return n;
+}
+
+static void the_log_is_checkpointed_when_it_has_grown(void)
+{
+        enum { ROWS = 300, ROW = 50000 };   /* 15 MB */
+        struct csn_error err;
+        struct stat st;
+        int grew = 0, last = 0;
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        char *record = mem_alloc(ROW);
+        memset(record, 'x', ROW);
+        store_set_log_listener(store, on_log_grew, &grew);
+        for (int i = 0; i < ROWS; i++) {
+                CHECK(runs_keep(store, arena_text(&arena, "%d", i), "t", record, ROW, 0, &err) == 0);
+                if (grew == last)
+                        continue;
+                last = grew;
+                CHECK(rows_without_log(path) <= i);
+                CHECK(store_checkpoint(store_path(store), &err) == 0);
+                CHECK(rows_without_log(path) == i + 1);
+        }
+        CHECK(grew >= 2 && grew <= 8);      /* once each 4 MiB, and not after each change */
+        CHECK(stat(arena_text(&arena, "%s-wal", path), &st) == 0 && st.st_size < 8000000);
+        free(record);
+        store_close(store);
+}
+
 int main(void)
 {
         atexit(remove_top);
@@ -711,6 +758,7 @@ int main(void)
         RUN(what_is_old_goes_and_the_rest_stays);
         RUN(it_is_known_when_a_tenant_may_use_more);
         RUN(much_that_is_old_goes_in_parts);
+        RUN(the_log_is_checkpointed_when_it_has_grown);
         arena_done(&arena);
         return tap_done();
 }

@@ -127,7 +127,7 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
         }
 }
 
-static void request_free(struct request *request)
+void request_free(struct request *request)
 {
         struct daemon *daemon = request->daemon;
         for (struct request **at = &daemon->requests; *at; at = &(*at)->next)

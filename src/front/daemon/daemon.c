@@ -212,6 +212,13 @@ static void on_checkpoint(struct job *job)
         daemon->checkpoint_error = (struct csn_error){ 0 };
 }
 
+static void start_checkpoint(void *owner)
+{
+        struct daemon *daemon = owner;
+        if (!daemon->checkpoint.active)
+                worker_submit(engine_workers(daemon->engine), "", &daemon->checkpoint);
+}
+
 static void on_clean(struct timer *timer)
 {
         struct daemon *daemon = timer->owner;
@@ -220,8 +227,8 @@ static void on_clean(struct timer *timer)
         if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         more = run_storage_clean(daemon->store, daemon->settings) || more;
-        if (!more && !daemon->checkpoint.active)
-                worker_submit(engine_workers(daemon->engine), "", &daemon->checkpoint);
+        if (!more)
+                start_checkpoint(daemon);
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
 }
 
@@ -246,6 +253,7 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
                      err) < 0)
                 return -err->code;
         if (stored) {
+                store_set_log_listener(daemon->store, start_checkpoint, daemon);
                 audit_recover(daemon->store);
                 loop_timer(daemon->loop, &daemon->clean, 0);
         }
@@ -418,12 +426,8 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 helpers_remove_sockets();
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
-        while (daemon.requests) {   /* of an engine that failed; its runs are its own to free */
-                struct request *next = daemon.requests->next;
-                parse_free(daemon.requests->parse);
-                free(daemon.requests);
-                daemon.requests = next;
-        }
+        while (daemon.requests)   /* of an engine that failed */
+                request_free(daemon.requests);
         tools_close(daemon.tools);
         sources_close(daemon.sources_of_tools);
         engine_close(daemon.engine);

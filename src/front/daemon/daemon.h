@@ -80,6 +80,7 @@ struct request {
 };
 
 void job_cancel(struct request *request);
+void request_free(struct request *request);   /* a live run is killed */
 
 /* A frame on its way out. */
 struct outgoing {
