@@ -194,7 +194,7 @@ void size_print(uint64_t bytes, char *text, size_t size);
 void duration_print(uint64_t ms, char *text, size_t size);
 void cores_print(uint64_t milli, char *text, size_t size);
 
-/* ---- hexadecimal digits (hex.c) ---- */
+/* ---- hexadecimal digits, random ids, hashes (hex.c) ---- */
 
 /* Lower case, two digits a byte, and a NUL: `text` has 2 * len + 1 bytes. */
 void hex_print(const void *bytes, size_t len, char *text);
@@ -205,6 +205,9 @@ void hex_print(const void *bytes, size_t len, char *text);
  */
 #define HEX_RANDOM_MAX 32
 void hex_random(size_t len, char *text);
+
+/* A hash of a text for tables (FNV-1a); clients may choose texts with the same hash. */
+uint64_t hash_text(const char *text, size_t len);
 
 /* ---- UTF-8 (utf8.c) ---- */
 

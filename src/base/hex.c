@@ -25,3 +25,11 @@ void hex_random(size_t len, char *text)
         } while (!memcmp(random, (uint8_t[HEX_RANDOM_MAX]){ 0 }, len));
         hex_print(random, len, text);
 }
+
+uint64_t hash_text(const char *text, size_t len)
+{
+        uint64_t h = 14695981039346656037U;
+        for (size_t i = 0; i < len; i++)
+                h = (h ^ (unsigned char)text[i]) * 1099511628211U;
+        return h ^ h >> 29;
+}

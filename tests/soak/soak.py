@@ -45,7 +45,9 @@ LONG_SECONDS, SHORT_SLACK_KIB = 120, 16384
 # What is kept to be used again has a bound, and how much of it is there depends on how many ran at once: cgroups with a
 # folder in every hierarchy of version 1 and 16 descriptors (src/sandbox/cgroup.c), as those have that wait in one that was
 # used before; network namespaces, and of some the files in which the kernel shows them (net.c).
-SPARE = {'cgroup folders': 16 * 4, 'cgroup descriptors': 32 * 16, 'network namespaces': 32 + 16 * 6}
+# Helper threads are started when jobs wait, and stay (WORKER_THREADS_MAX of src/base/worker.h); the first one is there
+# before the load.
+SPARE = {'cgroup folders': 16 * 4, 'cgroup descriptors': 32 * 16, 'network namespaces': 32 + 16 * 6, 'threads': 4 - 1}
 # What the load makes of these is not the same all the time.
 LOAD_SHARE, LOAD_ROOM = 0.5, 40
 # A row of the audit, with its indexes, is what a step may leave on disk, besides the room of what was deleted.

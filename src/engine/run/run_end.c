@@ -19,7 +19,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-/* Largest results that are recorded in the loop: about 3 ms of work. */
+/* Largest results that are recorded in the loop. */
 #define SMALL_TEXT (128 * KIB)         /* bytes of output, code and labels */
 #define SMALL_JSON (16 * KIB)          /* bytes from the private channel, which are parsed */
 #define SMALL_FILES 32                 /* inodes of the home directory: each file is opened and hashed */

@@ -289,7 +289,7 @@ void run_reload_policies(struct engine *engine);
  * The checker for a check of a run or of a source; opened on first use.  A checker works on one program at a time, up
  * to CHECK_TIME_MS, so programs above CHECK_SHORT_MAX bytes have a checker of their own and hold up no short one.
  */
-#define CHECK_SHORT_MAX (32 * KIB)
+#define CHECK_SHORT_MAX (8 * KIB)
 struct checker *engine_checker(struct engine *engine, const struct check *check);
 /* The interpreter can read a program, and our parser cannot: say so in the result. */
 void check_unreadable(struct check *check);

@@ -1,12 +1,12 @@
 /*
- * The connections of a listener: who is slow is closed, and who does nothing makes room for others.
+ * The connections of a listener: slow clients are closed, and idle ones make room for new clients.
  *
  * A connection is in one of five states (struct http_client).  The lists of the first three are ordered by time, so
  * the deadlines of thousands of connections need one timer, and each event costs the same however many there are.
  *
  * When the listener is nearly full, each new connection closes another one: the oldest without a head, or the longest
- * idle one.  Among the first CANDIDATES of the list the one whose address or user has most connections goes, so a
- * client with few connections is not closed for a client with thousands.  A connection with a request in progress is
+ * idle one.  Among the first CANDIDATES of the list the one whose address or user has most connections is closed, so
+ * a client with few connections is not closed for a client with thousands.  A connection with a request in progress is
  * never closed for another; how many of them a tenant may have is its share (SHARE_REQUESTS).
  */
 #include "front/http/http_private.h"

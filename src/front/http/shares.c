@@ -70,19 +70,20 @@ uint64_t shares_used(const struct shares *shares, enum share share)
 
 /* ---- holders ---- */
 
-/* FNV-1a */
 static size_t bucket_of(const char *name)
 {
-        uint32_t hash = 2166136261U;
-        for (; *name; name++)
-                hash = (hash ^ (unsigned char)*name) * 16777619U;
-        return hash % BUCKETS;
+        return hash_text(name, strlen(name)) % BUCKETS;
 }
 
 struct holder *holder_ref(struct holder *holder)
 {
         holder->refs++;
         return holder;
+}
+
+const char *holder_name(const struct holder *holder)
+{
+        return holder->name;
 }
 
 struct holder *holder_get(struct shares *shares, const char *name)

@@ -46,6 +46,7 @@ uint64_t shares_used(const struct shares *shares, enum share share);
 /* A reference to the holder of this name, such as "tenant acme"; released by holder_put(), which takes NULL. */
 struct holder *holder_get(struct shares *shares, const char *name);
 struct holder *holder_ref(struct holder *holder);
+const char *holder_name(const struct holder *holder);
 void holder_put(struct holder *holder);
 
 uint64_t share_held(const struct holder *holder, enum share share);

@@ -319,13 +319,9 @@ void events_end(struct events *events, const char *record, size_t len)
 
 /* ---- what is kept ---- */
 
-/* FNV-1a */
 static size_t share_of(const char *tenant)
 {
-        uint32_t hash = 2166136261U;
-        for (; *tenant; tenant++)
-                hash = (hash ^ (unsigned char)*tenant) * 16777619U;
-        return hash % RETAINED_SHARES;
+        return hash_text(tenant, strlen(tenant)) % RETAINED_SHARES;
 }
 
 void retained_add(struct retained *kept, const char *tenant, size_t bytes)

@@ -246,7 +246,9 @@ bool parse_body(void *owner, struct http_request *request)
         }
         request->body.bytes = NULL;
         request->body.size = 0;
-        submit(engine_workers(service->engine), parse, request->tenant, text, request->body.len, on_parsed, request);
+        /* A request to a sandbox of E2B has its tenant by its handler only. */
+        const char *share = request->tenant[0] ? request->tenant : holder_name(request->holder);
+        submit(engine_workers(service->engine), parse, share, text, request->body.len, on_parsed, request);
         return true;
 }
 

@@ -11,8 +11,8 @@
 #include "base/worker.h"
 #include "front/http/http.h"
 
-#define PARSE_AT_ONCE_MAX (32 * KIB)       /* bytes of a text that is parsed in the loop: at most about 3 ms */
-#define PARSE_VALUES_MAX 200000            /* values and names of a text that becomes a struct; a tree takes 20 MB */
+#define PARSE_AT_ONCE_MAX (32 * KIB)       /* bytes of a text that is parsed in the loop */
+#define PARSE_VALUES_MAX 200000            /* values and names of a text that becomes a struct */
 #define PARSE_CASES_VALUES_MAX 1000000     /* the same for a request to grade */
 
 /* What a text becomes.  All functions are called in a helper thread: they use their arguments only. */

@@ -9,14 +9,6 @@ void *list_room(void *list, size_t n, size_t *size, size_t each)
         return mem_resize(list, *size * each);
 }
 
-static uint64_t hash_text(const char *text, size_t len)
-{
-        uint64_t h = 14695981039346656037U;
-        for (size_t i = 0; i < len; i++)
-                h = (h ^ (unsigned char)text[i]) * 1099511628211U;
-        return h ^ h >> 29;
-}
-
 uint64_t index_hash(uint32_t a, uint32_t b)
 {
         uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15U;

@@ -47,9 +47,10 @@ json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_mem
                 rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
                 return NULL;
         }
-        json_t *json = parse_of(request) ? json_body(request, &err)
-                : len                    ? json_body_parse(request->body.bytes + at, len, JSON_REJECT_DUPLICATES, &err)
-                                         : json_object();
+        json_t *json = !len                                    ? json_object()
+                : http_body_of(request->route) == BODY_TREE ? json_body(request, &err)
+                                                            : json_body_parse(request->body.bytes + at, len,
+                                                                      JSON_REJECT_DUPLICATES, &err);
         if (!json) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
         } else if (e2b_check(json, members, &err) < 0) {
