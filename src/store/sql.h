@@ -154,9 +154,9 @@ void cpu_close(struct store *store);
 void journal_close(struct store *store);
 
 /*
- * Pages of 4 KiB in the write-ahead log.  After each LOG_PAGES_DUE pages the listener is told that a checkpoint is due.
- * At LOG_PAGES the change itself checkpoints the log.  LOG_PAGES_FULL replaces LOG_PAGES while the disk is full, so that
- * the log does not grow.
+ * Pages of 4 KiB in the write-ahead log.  After each LOG_PAGES_DUE pages the store tells its listener that a checkpoint
+ * is due.  At LOG_PAGES the change itself checkpoints the log.  LOG_PAGES_FULL replaces LOG_PAGES while the disk is
+ * full, so that the log does not grow.
  */
 #define LOG_PAGES_DUE 1000
 #define LOG_PAGES 16384
