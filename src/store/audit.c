@@ -1,4 +1,4 @@
-/* The audit, and stored records. */
+/* The audit. */
 #include "store/sql.h"
 
 #include <stdio.h>
@@ -31,46 +31,6 @@ int runs_add_again(struct store *store, const struct store_run *run, struct csn_
 int audit_add(struct store *store, const struct store_run *run, struct csn_error *err)
 {
         return add(store, "INSERT " ADD_VALUES, run, err);
-}
-
-/* ---- records ---- */
-
-int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len,
-        int64_t expires_ms, struct csn_error *err)
-{
-        if (store_has_room(store, err) < 0)
-                return err_wrap(err, "keep the record of the run %.60s", id);
-        int rc = sql_do(store, err,
-                "INSERT INTO records (id, tenant, expires_ms, bytes, record) VALUES (?1, ?2, ?3, ?4, ?5)",
-                SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(expires_ms), sql_count(len),
-                        sql_bytes(SQLITE_TEXT, record, len)));
-        return rc < 0 ? err_wrap(err, "keep the record of the run %.60s", id) : 0;
-}
-
-int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record,
-        size_t *ret_len, struct csn_error *err)
-{
-        auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err,
-                "SELECT record FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2) AND "
-                "(expires_ms = 0 OR expires_ms > ?3)",
-                SQL_VALUES(sql_text(id), sql_text(tenant), sql_number(time_now_ms())));
-        rc = rc < 0 ? rc : sql_next(&rows, err);
-        if (rc < 0)
-                return err_wrap(err, "read the record of the run %.60s", id);
-        *ret_len = 0;
-        *ret_record = rc > 0 ? sql_get_bytes(&rows, 0, arena, ret_len) : NULL;
-        return 0;
-}
-
-int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
-{
-        int rc = sql_do_surely(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)",
-                SQL_VALUES(sql_text(id), sql_text(tenant)));
-        if (rc < 0)
-                return err_wrap(err, "forget the record of the run %.60s", id);
-        *ret_there = sqlite3_changes(store->db) > 0;
-        return 0;
 }
 
 /* ---- lists ---- */

@@ -1,7 +1,8 @@
 /*
  * Stored files.  The content is in the folder `files` beside the database, under the file's id; SQLite would have
- * to copy the content and hold the whole content in memory.  Adding the row and naming the content is one
- * transaction.  A crash can leave content without a row; the search for such content runs in a transaction, too.
+ * to copy the content and hold the whole content in memory.  Long records are in the same folder (records.c).  Adding
+ * the row and naming the content is one transaction.  A crash can leave content without a row; the search for such
+ * content runs in a transaction, too.
  */
 #include "store/files.h"
 
@@ -40,8 +41,9 @@ void files_make_id(char id[static FILE_ID_MAX])
         hex_random(16, id + strlen(ID_PREFIX));
 }
 
-static int insert(struct store *store, const struct store_file *file, struct csn_error *err)
+static int insert(struct store *store, const void *row, struct csn_error *err)
 {
+        const struct store_file *file = row;
         return sql_do(store, err,
                 "INSERT INTO files (id, tenant, name, size, sha256, mime, run, user, created_ms, expires_ms, bytes) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -52,20 +54,21 @@ static int insert(struct store *store, const struct store_file *file, struct csn
                         sql_count(file->size + STORE_ENTRY_BYTES)));
 }
 
-static int add_row(struct incoming *incoming, const struct store_file *file, struct csn_error *err)
+int content_add(struct incoming *incoming, const char *name, content_insert *add, const void *row,
+        struct csn_error *err)
 {
         struct store *store = incoming->store;
         int rc = sql_begin(store, err);
         if (rc < 0)
                 return rc;
-        rc = room_check(store, incoming->tenant, &incoming->room, incoming, file->size + STORE_ENTRY_BYTES, err);
-        rc = rc < 0 ? rc : insert(store, file, err);
+        rc = room_check(store, incoming->tenant, &incoming->room, incoming, incoming->size + STORE_ENTRY_BYTES, err);
+        rc = rc < 0 ? rc : add(store, row, err);
         bool added = rc == 0;
-        if (added && incoming_name(incoming, file->id) < 0)
+        if (added && incoming_name(incoming, name) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "name the content");
         rc = sql_end(store, rc, err);
         if (rc < 0 && added && !incoming->name[0])
-                unlinkat(store->files_fd, file->id, 0);
+                unlinkat(store->files_fd, name, 0);
         return rc;
 }
 
@@ -81,7 +84,7 @@ int files_add(struct incoming *incoming, struct store_file *file, struct csn_err
         new.tenant = incoming->tenant;
         new.size = incoming->size;
         new.created_ms = time_now_ms();
-        rc = add_row(incoming, &new, err);
+        rc = content_add(incoming, new.id, insert, &new, err);
         if (rc < 0)
                 return rc;
         new.tenant = file->tenant;
@@ -215,61 +218,70 @@ int files_forget(struct store *store, const char *id, const char *tenant, bool *
         return 0;
 }
 
-static int take_expired(struct store *store, struct arena *arena, char **ids, size_t *ret_n, struct csn_error *err)
+static int take_expired(struct store *store, const char *sql, struct arena *arena, char **names, size_t most,
+        size_t *ret_n, struct csn_error *err)
 {
         auto_rows rows = { 0 };
         size_t n = 0;
-        int rc = sql_open(store, &rows, err,
-                "DELETE FROM files WHERE number IN (SELECT number FROM files WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2) "
-                "RETURNING id",
-                SQL_VALUES(sql_number(time_now_ms()), sql_number(CLEAN_AT_ONCE)));
+        int rc = sql_open(store, &rows, err, sql, SQL_VALUES(sql_number(time_now_ms()), sql_count(most)));
         while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
-                if (n < CLEAN_AT_ONCE)
-                        ids[n++] = sql_get_text(&rows, 0, arena);
+                if (n < most)
+                        names[n++] = sql_get_text(&rows, 0, arena);
         *ret_n = n;
         return rc;
 }
 
-int files_clean(struct store *store, bool *ret_more, struct csn_error *err)
+int content_clean(struct store *store, const char *sql, size_t most, bool *ret_more, struct csn_error *err)
 {
         struct arena arena = { 0 };
-        char *ids[CLEAN_AT_ONCE];
+        char **names = arena_alloc(&arena, most * sizeof *names);
         size_t n = 0;
         int rc = files_folder(store, err);
         if (rc == 0) {
                 unsigned tries = 0;
                 do
-                        rc = take_expired(store, &arena, ids, &n, err);
+                        rc = take_expired(store, sql, &arena, names, most, &n, err);
                 while (rc < 0 && sql_make_room(store, err, tries++));
         }
         for (size_t i = 0; rc == 0 && i < n; i++)
-                unlinkat(store->files_fd, ids[i], 0);
+                unlinkat(store->files_fd, names[i], 0);
         arena_done(&arena);
-        *ret_more = n == CLEAN_AT_ONCE;
+        *ret_more = n == most;
+        return rc;
+}
+
+int files_clean(struct store *store, bool *ret_more, struct csn_error *err)
+{
+        int rc = content_clean(store,
+                "DELETE FROM files WHERE number IN (SELECT number FROM files WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2) "
+                "RETURNING id", CLEAN_AT_ONCE, ret_more, err);
         return rc < 0 ? err_wrap(err, "remove files that have expired") : 0;
 }
 
-static int has_row(struct store *store, const char *id, bool *ret, struct csn_error *err)
+/* Whether a content of this name belongs to a row. */
+static int has_row(struct store *store, const char *name, bool *ret, struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err, "SELECT 1 FROM files WHERE id = ?1", SQL_VALUES(sql_text(id)));
+        int rc = sql_open(store, &rows, err,
+                is_id(name) ? "SELECT 1 FROM files WHERE id = ?1" : "SELECT 1 FROM records WHERE id = ?1",
+                SQL_VALUES(sql_text(is_id(name) ? name : name + strlen(RECORD_FILE_PREFIX))));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         *ret = rc > 0;
         return rc < 0 ? rc : 0;
 }
 
 /* Whoever adds a row at this moment has not committed it, and is waited for. */
-static int sweep_content(struct store *store, const char *id, size_t *gone, struct csn_error *err)
+static int sweep_content(struct store *store, const char *name, size_t *gone, struct csn_error *err)
 {
         bool known = true;
-        int rc = has_row(store, id, &known, err);
+        int rc = has_row(store, name, &known, err);
         if (rc < 0 || known)
                 return rc;
         rc = sql_begin(store, err);
         if (rc < 0)
                 return rc;
-        rc = has_row(store, id, &known, err);
-        if (rc == 0 && !known && unlinkat(store->files_fd, id, 0) == 0)
+        rc = has_row(store, name, &known, err);
+        if (rc == 0 && !known && unlinkat(store->files_fd, name, 0) == 0)
                 (*gone)++;
         return sql_end(store, rc, err);
 }
@@ -295,7 +307,7 @@ int files_sweep(struct store *store, size_t *ret_gone, struct csn_error *err)
                 return rc < 0 ? rc : err_set(err, CSN_E_SYSTEM, errno, "read the folder of files");
         }
         for (struct dirent *entry = readdir(dir); entry && rc == 0; entry = readdir(dir)) {
-                if (is_id(entry->d_name))
+                if (is_id(entry->d_name) || strncmp(entry->d_name, RECORD_FILE_PREFIX, strlen(RECORD_FILE_PREFIX)) == 0)
                         rc = sweep_content(store, entry->d_name, &gone, err);
                 else if (is_left(store, entry->d_name) && unlinkat(store->files_fd, entry->d_name, 0) == 0)
                         gone++;

@@ -149,6 +149,11 @@ void cpu_row_added(struct store *store, const struct store_run *run);
 void cpu_retry(struct store *store);
 void cpu_close(struct store *store);
 
+/* ---- records (records.c) ---- */
+
+/* Delete expired records, a limited number a call; *ret_more: more may have expired. */
+int records_clean(struct store *store, bool *ret_more, struct csn_error *err);
+
 /* ---- runs in progress (journal.c) ---- */
 
 void journal_close(struct store *store);

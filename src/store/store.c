@@ -25,7 +25,6 @@
 #define OPEN_BUSY_MS 30000
 
 #define ROWS_AT_ONCE 1000
-#define RECORDS_AT_ONCE 100                /* each may have megabytes, which are overwritten */
 #define USED_DAYS 2                        /* how long it is known who used how much CPU time */
 
 /*
@@ -315,8 +314,6 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
         int64_t now = time_now_ms();
         const struct { const char *sql; int64_t before, most;
         } rooms[] = {
-                { "DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
-                        now, RECORDS_AT_ONCE },
                 { "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
                         now, ROWS_AT_ONCE },
                 { "DELETE FROM runs WHERE number IN (SELECT number FROM runs WHERE finished_ms < ?1 LIMIT ?2)",
@@ -325,6 +322,8 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
                         now / 60000 - USED_DAYS * 24 * 60, ROWS_AT_ONCE },
         };
         bool more = false;
+        if (records_clean(store, &more, err) < 0)
+                return err_wrap(err, "remove what is old");
         for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
                 int rc = sql_do_surely(store, err, rooms[i].sql,
                         SQL_VALUES(sql_number(rooms[i].before), sql_number(rooms[i].most)));

@@ -5,7 +5,8 @@
  *   sql.c          statements and transactions
  *   secret.c       the secret for the HMACs of keys, and the locks of the file's openers
  *   keys.c         API keys: scopes and quotas
- *   audit.c        the audit: a row for each run, and for a limited time the whole record
+ *   audit.c        the audit: a row for each run
+ *   records.c      whole records, for a limited time; a long one is a file
  *   cpu.c          CPU time of tenants, in the database and what it refused
  *   journal.c      runs in progress, so that a killed daemon loses no run
  *   reserve.c      reserved disk space for deletions and for the audit
@@ -189,17 +190,31 @@ int runs_recover(struct store *store, int (*left)(void *owner, const struct run_
  */
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err);
 
+/* ---- records (records.c) ---- */
+
 /* Store the whole record as JSON text until expires_ms; counts as stored_bytes of the tenant. */
 int runs_keep(struct store *store, const char *id, const char *tenant, const char *record, size_t len,
         int64_t expires_ms, struct csn_error *err);
 /*
- * Fetch a record; tenant "" matches all tenants.  *ret_record is NULL if the record does not exist or has
- * expired.
+ * Store the received content as the record of a run of its tenant, until expires_ms.  For long records, which a helper
+ * thread writes (incoming_open_apart()).  The caller still closes `incoming`.  Errors: as incoming_add().
  */
-int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, char **ret_record,
-        size_t *ret_len, struct csn_error *err);
+struct incoming;
+int runs_keep_content(struct incoming *incoming, const char *id, int64_t expires_ms, struct csn_error *err);
+
+/* A stored record; without text and with fd -1 the record does not exist, or has expired. */
+struct store_record {
+        char *text;                    /* of a short record, in the arena; or NULL */
+        int fd;                        /* of a long record: its file, for reading, the caller's; or -1 */
+        size_t len;
+};
+/* Fetch a record; tenant "" matches all tenants. */
+int runs_record(struct store *store, const char *id, const char *tenant, struct arena *arena, struct store_record *ret,
+        struct csn_error *err);
 /* Delete a record.  *ret_there is false if no such record exists. */
 int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err);
+
+/* ---- lists of the audit (audit.c) ---- */
 
 /* Filter for rows of the audit, older than the run `before`.  A text of "" or NULL matches all. */
 #define RUNS_LIST_MAX 10000
@@ -290,7 +305,6 @@ struct store_file {
  * one file), CSN_E_BUSY with EDQUOT (above the tenant's limit) or ENOSPC (above the limit of all tenants, or disk
  * full); CSN_E_SYSTEM.  *ret belongs to the caller until incoming_close().
  */
-struct incoming;
 int incoming_open(struct store *store, const char *tenant, const struct store_room *room, struct incoming **ret,
         struct csn_error *err);
 int incoming_add(struct incoming *incoming, const void *bytes, size_t len, struct csn_error *err);
@@ -318,6 +332,8 @@ int store_use_open(struct store *store, const char *tenant, const struct store_r
 /* `use` has to outlive incoming_seal().  *ret belongs to the caller until incoming_close().  Errors: CSN_E_SYSTEM. */
 int incoming_open_apart(struct store *store, const char *tenant, struct store_use *use, struct incoming **ret,
         struct csn_error *err);
+/* The content for reading, while it has no permanent name.  The caller's; -1 with errno. */
+int incoming_open_content(const struct incoming *incoming);
 /* The content is whole: close its descriptor, since many uploads may wait for files_add().  Errors: CSN_E_SYSTEM. */
 int incoming_seal(struct incoming *incoming, struct csn_error *err);
 

@@ -188,6 +188,11 @@ int incoming_open_apart(struct store *store, const char *tenant, struct store_us
         return 0;
 }
 
+int incoming_open_content(const struct incoming *incoming)
+{
+        return openat(incoming->store->files_fd, incoming->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int incoming_seal(struct incoming *incoming, struct csn_error *err)
 {
         struct store_use *use = incoming->use;

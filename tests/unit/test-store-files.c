@@ -191,6 +191,112 @@ static void content_that_is_gone_takes_its_row_along(void)
         store_close(store);
 }
 
+/* ---- long records ---- */
+
+/* Write the record of a run as a helper thread does, and make it known.  0, or the error. */
+static int keep_long(struct store *store, const char *id, const struct store_room *room, size_t size,
+        int64_t expires_ms, struct csn_error *err)
+{
+        struct store_use use;
+        struct incoming *incoming = NULL;
+        char *text = arena_alloc(&arena, size);
+        memset(text, 'r', size);
+        int rc = store_use_open(store, "t", room, &use, err);
+        rc = rc < 0 ? rc : incoming_open_apart(store, "t", &use, &incoming, err);
+        rc = rc < 0 ? rc : incoming_add(incoming, text, size, err);
+        rc = rc < 0 ? rc : incoming_seal(incoming, err);
+        rc = rc < 0 ? rc : runs_keep_content(incoming, id, expires_ms, err);
+        incoming_close(incoming);
+        return rc;
+}
+
+/* Bytes of the stored record; 0: there is none. */
+static size_t long_record(struct store *store, const char *id, const char *tenant)
+{
+        struct csn_error err;
+        struct store_record record;
+        struct stat st = { 0 };
+        CHECK(runs_record(store, id, tenant, &arena, &record, &err) == 0 && !record.text);
+        CHECK(record.fd < 0 || (fstat(record.fd, &st) == 0 && (size_t)st.st_size == record.len));
+        fd_close(&record.fd);
+        return record.len;
+}
+
+static void a_long_record_is_a_file(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        bool there;
+        CHECK(keep_long(store, "run_1", &no_limit, 3000, 0, &err) == 0 && entries(folder_of(path)) == 1);
+        CHECK(long_record(store, "run_1", "t") == 3000 && long_record(store, "run_1", "") == 3000 &&
+                long_record(store, "run_1", "u") == 0 && kept(store, "t") == 3000 + STORE_ENTRY_BYTES);
+        CHECK(keep_long(store, "run_1", &no_limit, 10, 0, &err) < 0 && long_record(store, "run_1", "t") == 3000);
+        store_close(store);
+        store = open_store(path);
+        CHECK(long_record(store, "run_1", "t") == 3000);
+        CHECK(runs_forget(store, "run_1", "u", &there, &err) == 0 && !there && entries(folder_of(path)) == 1);
+        CHECK(runs_forget(store, "run_1", "t", &there, &err) == 0 && there && entries(folder_of(path)) == 0 &&
+                kept(store, "t") == 0 && long_record(store, "run_1", "t") == 0);
+        store_close(store);
+}
+
+static void a_long_record_expires_with_its_file(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        bool more;
+        CHECK(keep_long(store, "old", &no_limit, 3000, time_now_ms() - 1, &err) == 0 &&
+                keep_long(store, "new", &no_limit, 3000, time_now_ms() + DAY_MS, &err) == 0);
+        CHECK(long_record(store, "old", "t") == 0 && entries(folder_of(path)) == 2);
+        CHECK(store_clean(store, 0, &more, &err) == 0 && !more && entries(folder_of(path)) == 1);
+        CHECK(long_record(store, "new", "t") == 3000 && kept(store, "t") == 3000 + STORE_ENTRY_BYTES);
+        store_close(store);
+}
+
+static void a_long_record_with_a_damaged_file_is_gone(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        const char *file = arena_text(&arena, "%s/record_run", folder_of(path));
+        CHECK(keep_long(store, "run", &no_limit, 3000, 0, &err) == 0 && truncate(file, 2999) == 0);
+        CHECK(long_record(store, "run", "t") == 0 && kept(store, "t") == 0 && access(file, F_OK) < 0);
+        CHECK(keep_long(store, "run", &no_limit, 3000, 0, &err) == 0 && unlink(file) == 0);
+        CHECK(long_record(store, "run", "t") == 0 && kept(store, "t") == 0);
+        store_close(store);
+}
+
+static void a_long_record_needs_room(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        const struct store_room room = { .tenant_max = 5000 };
+        CHECK(keep_long(store, "a", &room, 3000, 0, &err) == 0);
+        CHECK(keep_long(store, "b", &room, 3000, 0, &err) == -CSN_E_BUSY && err.sys == EDQUOT);
+        CHECK(long_record(store, "b", "t") == 0 && entries(folder_of(path)) == 1);
+        char id[100];
+        memset(id, 'x', sizeof id);
+        id[sizeof id - 1] = 0;
+        CHECK(keep_long(store, id, &no_limit, 10, 0, &err) == -CSN_E_INPUT && strstr(err.text, "64"));
+        store_close(store);
+}
+
+static void files_of_records_without_a_row_are_swept(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        size_t gone = 0;
+        CHECK(keep_long(store, "run", &no_limit, 3000, 0, &err) == 0);
+        auto_fd fd = open(arena_text(&arena, "%s/record_dead", folder_of(path)), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        CHECK(fd >= 0 && files_sweep(store, &gone, &err) == 0 && gone == 1);
+        CHECK(entries(folder_of(path)) == 1 && long_record(store, "run", "t") == 3000);
+        store_close(store);
+}
+
 /* ---- how much ---- */
 
 static void files_count_with_records(void)
@@ -433,6 +539,11 @@ int main(void)
         RUN(lists_are_newest_first_and_go_on);
         RUN(what_expired_is_not_there_and_goes);
         RUN(content_that_is_gone_takes_its_row_along);
+        RUN(a_long_record_is_a_file);
+        RUN(a_long_record_expires_with_its_file);
+        RUN(a_long_record_with_a_damaged_file_is_gone);
+        RUN(a_long_record_needs_room);
+        RUN(files_of_records_without_a_row_are_swept);
         RUN(files_count_with_records);
         RUN(one_file_and_all_tenants_have_limits_too);
         RUN(what_comes_in_at_the_same_time_counts);

@@ -450,24 +450,23 @@ static void records_are_kept_until_they_expire(void)
         struct store *store = open_store(new_path());
         struct csn_error err;
         int64_t now = time_now_ms();
-        char *record;
-        size_t len;
+        struct store_record record;
         bool there;
         CHECK(runs_keep(store, "a", "t1", "{\"a\":1}", 7, now + DAY_MS, &err) == 0);
         CHECK(runs_keep(store, "b", "t1", "{}", 2, now - 1, &err) == 0);
         CHECK(runs_keep(store, "c", "t2", "[]", 2, 0, &err) == 0);
         CHECK(runs_keep(store, "a", "t1", "{}", 2, 0, &err) == -CSN_E_SYSTEM && strstr(err.text, "run a"));
-        CHECK(runs_record(store, "a", "t1", &arena, &record, &len, &err) == 0 && len == 7 &&
-                strcmp(record, "{\"a\":1}") == 0);
-        CHECK(runs_record(store, "a", "", &arena, &record, &len, &err) == 0 && len == 7);
-        CHECK(runs_record(store, "a", "t2", &arena, &record, &len, &err) == 0 && !record && len == 0);
-        CHECK(runs_record(store, "b", "t1", &arena, &record, &len, &err) == 0 && !record);
-        CHECK(runs_record(store, "c", "t2", &arena, &record, &len, &err) == 0 && len == 2);
+        CHECK(runs_record(store, "a", "t1", &arena, &record, &err) == 0 && record.len == 7 &&
+                strcmp(record.text, "{\"a\":1}") == 0);
+        CHECK(runs_record(store, "a", "", &arena, &record, &err) == 0 && record.len == 7);
+        CHECK(runs_record(store, "a", "t2", &arena, &record, &err) == 0 && !record.text && record.fd < 0);
+        CHECK(runs_record(store, "b", "t1", &arena, &record, &err) == 0 && !record.text);
+        CHECK(runs_record(store, "c", "t2", &arena, &record, &err) == 0 && record.len == 2);
         CHECK(runs_forget(store, "a", "t2", &there, &err) == 0 && !there);
         CHECK(runs_forget(store, "a", "t1", &there, &err) == 0 && there);
         CHECK(runs_forget(store, "a", "t1", &there, &err) == 0 && !there);
         CHECK(runs_forget(store, "c", "", &there, &err) == 0 && there);
-        CHECK(runs_record(store, "a", "", &arena, &record, &len, &err) == 0 && !record);
+        CHECK(runs_record(store, "a", "", &arena, &record, &err) == 0 && !record.text);
         store_close(store);
 }
 

@@ -49,6 +49,16 @@ static void set_location(struct http_request *request, const struct service_run 
 #define IDEMPOTENCY_MAX 255
 
 /* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
+/* Answer with the record of a run that is over.  False: there is no record. */
+static bool answer_found(struct http_request *request, const struct service_found *found)
+{
+        if (found->record)
+                http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(found->record, found->len), found->len);
+        else if (found->fd >= 0)
+                http_answer_file(request, MHD_HTTP_OK, "application/json", found->fd, 0, found->len);
+        return found->record || found->fd >= 0;
+}
+
 static void digest_of(struct http_request *request, char ret[static 65])
 {
         if (parse_of(request))
@@ -57,6 +67,25 @@ static void digest_of(struct http_request *request, char ret[static 65])
                 files_sha256_bytes(request->body.bytes ? request->body.bytes : "", request->body.len, ret);
         const char *all = arena_text(&request->arena, "%s %s\n%s", request->method, request->path, ret);
         files_sha256_bytes(all, strlen(all), ret);
+}
+
+/* Answer a request that was carried out as the run `id`, whose record is long, with this record. */
+static void answer_again(struct http_request *request, const char *id)
+{
+        struct csn_error err;
+        struct service_found found;
+        if (service_find_run(request, id, &found, &err) < 0) {
+                http_fail(request, &err);
+                return;
+        }
+        if (found.record || found.fd >= 0) {
+                http_set_header(request, "Idempotency-Replayed", "true");
+                answer_found(request, &found);
+                return;
+        }
+        err_field(&err, "Idempotency-Key",
+                "the request of this Idempotency-Key was carried out as %s, whose record is no longer stored", id);
+        http_problem(request, MHD_HTTP_CONFLICT, &err);
 }
 
 /*
@@ -97,11 +126,8 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         } else if (found == IDEMPOTENCY_NEW) {
                 *ret = one;
                 return true;
-        } else if (found == IDEMPOTENCY_DONE && http == SERVICE_ANSWER_TOO_LONG) {
-                err_field(&err, "Idempotency-Key",
-                        "the request of this Idempotency-Key was carried out as %s; its answer was longer than %llu MiB and is not kept",
-                        answer, SERVICE_STORED_MAX / MIB);
-                http_problem(request, MHD_HTTP_CONFLICT, &err);
+        } else if (found == IDEMPOTENCY_DONE && http == SERVICE_ANSWER_IS_RECORD) {
+                answer_again(request, answer);
         } else if (found == IDEMPOTENCY_DONE) {
                 http_set_header(request, "Idempotency-Replayed", "true");
                 http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);
@@ -252,9 +278,7 @@ void api_get_run(struct http_request *request)
                 http_fail(request, &err);
         else if (found.run)
                 http_json(request, MHD_HTTP_ACCEPTED, state_of(find(request)));
-        else if (found.record)
-                http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(found.record, found.len), found.len);
-        else
+        else if (!answer_found(request, &found))
                 not_found(request);
 }
 

@@ -138,20 +138,35 @@ static int list_runs(struct runs_cli *cli, int argc, char **argv, struct csn_err
 
 /* ---- one ---- */
 
+/* Print a file and the end of its line.  -1 with errno. */
+static int print_file(int fd)
+{
+        char bytes[64 * KIB];
+        ssize_t n;
+        while ((n = read(fd, bytes, sizeof bytes)) > 0)
+                fwrite(bytes, 1, (size_t)n, stdout);
+        putchar('\n');
+        return n < 0 ? -1 : 0;
+}
+
 static int show_run(struct runs_cli *cli, int argc, char **argv, struct csn_error *err)
 {
-        char *record;
-        size_t len;
+        struct store_record record = { .fd = -1 };
         if (argc != 3)
                 return err_field(err, "", "runs show: say which run, by its id; see caisson runs");
         int rc = store_open_default(cli->settings, &cli->store, err);
-        rc = rc < 0 ? rc : runs_record(cli->store, argv[2], "", &cli->arena, &record, &len, err);
-        if (rc == 0 && !record)
+        rc = rc < 0 ? rc : runs_record(cli->store, argv[2], "", &cli->arena, &record, err);
+        if (rc < 0)
+                return rc;
+        auto_fd fd = record.fd;
+        if (record.text)
+                puts(record.text);
+        else if (fd < 0)
                 return err_field(err, "id", "there is no record of \"%.60s\": it was not kept, or its time is over",
                         argv[2]);
-        if (rc == 0)
-                puts(record);
-        return rc;
+        else if (print_file(fd) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "read the record of %.60s", argv[2]);
+        return 0;
 }
 
 static int runs(int argc, char **argv, const struct settings *settings)

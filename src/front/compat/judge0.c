@@ -496,23 +496,29 @@ static void judge0_submit(struct http_request *request)
                 http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
 }
 
+/* Answer with a text, whose memory is taken. */
+static void answer_text(struct http_request *request, struct buf *text)
+{
+        http_answer_json(request, MHD_HTTP_OK, text->bytes);
+        *text = (struct buf){ 0 };
+}
+
+static void answer_submission(struct http_request *request, const struct judge0_form *form, struct buf *text)
+{
+        if (strcmp(text->bytes, "null") == 0)
+                answer_nothing_there(request);
+        else if (form->broken)
+                answer_error(request, MHD_HTTP_BAD_REQUEST, NOT_TEXT);
+        else
+                answer_text(request, text);
+}
+
 static void judge0_submission(struct http_request *request)
 {
-        struct csn_error err;
         struct judge0_form form;
-        json_t *answer;
-        if (!take_form(request, &form))
-                return;
-        if (judge0_find(request, http_part(request, 0), &form, &answer, &err) < 0) {
-                http_fail(request, &err);
-        } else if (!answer) {
-                answer_nothing_there(request);
-        } else if (form.broken) {
-                json_decref(answer);
-                answer_error(request, MHD_HTTP_BAD_REQUEST, NOT_TEXT);
-        } else {
-                http_json(request, MHD_HTTP_OK, answer);
-        }
+        const char *token = http_part(request, 0);
+        if (take_form(request, &form))
+                judge0_look_up(request, &form, "", &token, 1, answer_submission);
 }
 
 /* ---- batches ---- */
@@ -625,34 +631,33 @@ static void judge0_submit_batch(struct http_request *request)
         loop_timer(service_of(request)->loop, &batch->timer, 0);
 }
 
-static void judge0_batch(struct http_request *request)
+static void answer_batch(struct http_request *request, const struct judge0_form *form, struct buf *text)
 {
-        const char *header = http_header(request, "tokens"), *tokens = header ? header : http_query(request, "tokens");
-        struct csn_error err = { 0 };
-        struct judge0_form form;
-        json_t *list, *answer;
-        size_t n = 0;
-        for (const char *at = tokens; at && *at; at += strcspn(at, ","), at += *at == ',')
-                n++;
-        if (!take_form(request, &form))
-                return;
-        if (batch_flaw(n)) {
-                answer_error(request, MHD_HTTP_BAD_REQUEST, batch_flaw(n));
-                return;
-        }
-        list = json_array();
-        for (const char *at = tokens; *at && !err.code; at += strcspn(at, ","), at += *at == ',')
-                if (judge0_find(request, arena_copy(&request->arena, at, strcspn(at, ",")), &form, &answer, &err) == 0)
-                        json_array_append_new(list, answer ? answer : json_null());
-        if (err.code)
-                http_fail(request, &err);
-        else if (form.broken)
+        if (form->broken) {
                 answer_error(request, MHD_HTTP_BAD_REQUEST,
                         "some attributes for one or more submissions cannot be converted to UTF-8, use base64_encoded=true "
                         "query parameter");
+                return;
+        }
+        buf_add(text, "]}", 2);
+        answer_text(request, text);
+}
+
+static void judge0_batch(struct http_request *request)
+{
+        const char *header = http_header(request, "tokens"), *list = header ? header : http_query(request, "tokens");
+        const char *tokens[BATCH_MAX];
+        struct judge0_form form;
+        size_t n = 0;
+        for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+                if (n++ < BATCH_MAX)
+                        tokens[n - 1] = arena_copy(&request->arena, at, strcspn(at, ","));
+        if (!take_form(request, &form))
+                return;
+        if (batch_flaw(n))
+                answer_error(request, MHD_HTTP_BAD_REQUEST, batch_flaw(n));
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:O}", "submissions", list));
-        json_decref(list);
+                judge0_look_up(request, &form, "{\"submissions\":[", tokens, n, answer_batch);
 }
 
 /* ---- the front ---- */

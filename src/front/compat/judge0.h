@@ -1,8 +1,9 @@
 /*
- * judge0: the two halves of the front for clients of Judge0.
+ * judge0: the parts of the front for clients of Judge0.
  *
  *   judge0.c          routes, submissions as requests of ours, languages and configuration
  *   judge0_result.c   runs as submissions: statuses, and the fields of an answer
+ *   judge0_lookup.c   submissions by their tokens
  *
  * Values of a submission that our record has no member for are kept as JSON in the label JUDGE0_LABEL of the run.
  */
@@ -40,8 +41,13 @@ json_t *judge0_status(int id);
  */
 json_t *judge0_submission_of(struct judge0_form *form, const char *token, const char *state, const struct pair *labels,
         size_t labels_n, const struct run_result *result);
-/* *ret is NULL if the tenant has no such submission.  Errors: those of service_find_run(), CSN_E_PROTOCOL. */
-int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret,
-        struct csn_error *err);
+/*
+ * Look up n submissions by their tokens.  answer() gets the text `begin` and the submissions
+ * as JSON with commas between, and may take the memory of the text.  "null" stands for a token without a submission of
+ * the tenant.  Errors are answered: those of service_find_run(), CSN_E_PROTOCOL.
+ */
+typedef void judge0_answer(struct http_request *request, const struct judge0_form *form, struct buf *text);
+void judge0_look_up(struct http_request *request, const struct judge0_form *form, const char *begin,
+        const char *const *tokens, size_t n, judge0_answer *answer);
 
 #endif

@@ -311,28 +311,3 @@ json_t *judge0_submission_of(struct judge0_form *form, const char *token, const 
         arena_done(&arena);
         return answer;
 }
-
-int judge0_find(struct http_request *request, const char *token, struct judge0_form *form, json_t **ret,
-        struct csn_error *err)
-{
-        struct service_found found;
-        struct run_result result;
-        *ret = NULL;
-        if (service_find_run(request, token, &found, err) < 0)
-                return -err->code;
-        if (found.run) {
-                const struct run_request *given = run_request(found.run);
-                *ret = judge0_submission_of(form, token, run_state_name(found.run), given->labels, given->labels_n,
-                        NULL);
-        } else if (found.record) {
-                struct arena arena = { 0 };
-                json_t *record = json_loadb(found.record, found.len, JSON_ALLOW_NUL, NULL);
-                int rc = front_read_record(record, &arena, &result, err);
-                if (rc == 0)
-                        *ret = judge0_submission_of(form, token, "over", result.labels, result.labels_n, &result);
-                json_decref(record);
-                arena_done(&arena);
-                return rc;
-        }
-        return 0;
-}

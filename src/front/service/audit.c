@@ -127,14 +127,14 @@ static bool record_of(const struct run_left *left, struct arena *arena, struct b
 static int settle(struct store *store, const struct run_left *left, const struct buf *record, struct csn_error *err)
 {
         struct arena arena = { 0 };
-        char *there = NULL;
-        size_t len;
-        int rc = left->kept ? runs_record(store, left->run.id, left->run.tenant, &arena, &there, &len, err) : 0;
-        if (rc == 0 && left->kept && !there)
+        struct store_record there = { .fd = -1 };
+        int rc = left->kept ? runs_record(store, left->run.id, left->run.tenant, &arena, &there, err) : 0;
+        if (rc == 0 && left->kept && !there.text && there.fd < 0)
                 rc = runs_keep(store, left->run.id, left->run.tenant, record->bytes, record->len,
                                left->run.finished_ms + (int64_t)(SERVICE_KEEP_US / 1000), err);
         if (rc == 0 && left->name.name[0])   /* one that has its answer is left as it is */
                 idempotency_answer(store, &left->name, MHD_HTTP_OK, record->bytes, record->len, NULL);
+        fd_close(&there.fd);
         arena_done(&arena);
         return rc;
 }

@@ -8,6 +8,7 @@
 #ifndef FRONT_SERVICE_RUN_H
 #define FRONT_SERVICE_RUN_H
 
+#include "front/service/long_record.h"
 #include "front/service/service.h"
 
 struct service_run {
@@ -26,8 +27,11 @@ struct service_run {
         struct http_request *waiting;      /* gets the record at the end, or NULL */
         bool watched;                      /* events and the record are kept after the end */
         struct events events;
-        struct buf record;                 /* of a run that goes on: for on_encode() alone */
+        /* Of a run that goes on, the next three are for on_encode() alone. */
+        struct buf record;
+        struct long_record file;           /* of a long record that is asked for later; `record` is freed at the end */
         bool recorded;                     /* the record is whole */
+        bool filed;                        /* after the end: the record is in a file, of the store or `file` */
         uint64_t number;                   /* order in lists; later runs have a higher one */
         uint64_t created_us;
         struct timer expiry;
@@ -46,8 +50,11 @@ void service_run_free(struct service_run *one);
 /* A kept run of the request's tenant; NULL: there is none. */
 struct service_run *service_run_find(const struct http_request *request, const char *id);
 
-/* In place of the status of an answer above SERVICE_STORED_MAX; then the kept text is the id of the run. */
-#define SERVICE_ANSWER_TOO_LONG 0
+/*
+ * In place of the status of an answer above SERVICE_STORED_MAX: the answer is the record of a run, and the kept text is
+ * the id of this run.
+ */
+#define SERVICE_ANSWER_IS_RECORD 0
 /* Keep the answer under the Idempotency-Key of the run, if it has one. */
 void service_run_answer_name(struct service_run *one, int http, const char *text, size_t len);
 /* Forget the Idempotency-Key of a request that came to nothing. */

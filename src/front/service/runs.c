@@ -5,6 +5,12 @@
 
 /* ---- their life ---- */
 
+/* Bytes that a run that is over holds, in memory and in a file that the store does not count. */
+static size_t retained_bytes(const struct service_run *one)
+{
+        return one->record.len + (one->file.fd >= 0 ? one->file.size : 0) + events_bytes(&one->events);
+}
+
 void service_run_free(struct service_run *one)
 {
         struct service *service = one->service;
@@ -20,11 +26,12 @@ void service_run_free(struct service_run *one)
         if (one->run)
                 service->live--;
         else
-                retained_drop(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
+                retained_drop(&service->kept, one->tenant, retained_bytes(one));
         run_free(one->run);
         share_charge_done(&one->body);
         events_done(&one->events);
         buf_done(&one->record);
+        long_record_done(&one->file);
         free(one);
 }
 
@@ -72,11 +79,11 @@ static void on_display(void *owner, json_t *bundle)
 static void keep(struct service_run *one)
 {
         struct csn_error err;
+        int64_t until = one->name ? one->name->expires_ms : time_now_ms() + (int64_t)(SERVICE_KEEP_US / 1000);
         if (one->record.len > SERVICE_STORED_MAX)
-                return;
-        int64_t until = time_now_ms() + (int64_t)(SERVICE_KEEP_US / 1000);
-        if (one->service->store && runs_keep(one->service->store, one->id, one->tenant, one->record.bytes,
-                                             one->record.len, until, &err) < 0)
+                one->filed = long_record_keep(&one->file, one->id, until) || one->file.fd >= 0;
+        else if (one->watched && one->service->store && runs_keep(one->service->store, one->id, one->tenant,
+                                                                  one->record.bytes, one->record.len, until, &err) < 0)
                 log_text(LOG_ERROR, "the record of %s is not kept: %s", one->id, err.text);
 }
 
@@ -84,7 +91,7 @@ void service_run_answer_name(struct service_run *one, int http, const char *text
 {
         struct csn_error err;
         if (len > SERVICE_STORED_MAX) {
-                http = SERVICE_ANSWER_TOO_LONG;
+                http = SERVICE_ANSWER_IS_RECORD;
                 text = one->id;
                 len = strlen(one->id);
         }
@@ -135,18 +142,20 @@ static void on_encode(void *owner, const struct run_result *result)
         buf_init(&one->record, FRONT_RECORD_MAX);
         one->recorded = front_record_text(result, one->aliases, &one->record);
         buf_trim(&one->record);
+        if (one->recorded && one->record.len > SERVICE_STORED_MAX && (one->watched || one->name))
+                long_record_write(&one->file, one->service->store, one->tenant, one->record.bytes, one->record.len);
 }
 
 static void on_done(void *owner, const struct run_result *result)
 {
         struct service_run *one = owner;
         struct service *service = one->service;
+        if (one->recorded)
+                keep(one);
         if (service_ran_nothing(result))
                 service_run_drop_name(one);
         else if (one->recorded)
                 service_run_answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
-        if (one->recorded && one->watched)
-                keep(one);
         /* Last, for its place in the journal goes with it. */
         audit_run(service->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id,
                                                          .owner = one->tenant }, one->key, one->run, result);
@@ -166,7 +175,9 @@ static void on_done(void *owner, const struct run_result *result)
         one->run = NULL;
         share_charge_done(&one->body);
         service->live--;
-        retained_add(&service->kept, one->tenant, one->record.len + events_bytes(&one->events));
+        if (one->filed)
+                buf_done(&one->record);
+        retained_add(&service->kept, one->tenant, retained_bytes(one));
         loop_timer(service->loop, &one->expiry, SERVICE_KEEP_US);
         make_room(service);
         if (service->live == 0)
@@ -217,22 +228,29 @@ struct service_run *service_run_find(const struct http_request *request, const c
 int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err)
 {
         const struct service_run *one = service_run_find(request, id);
-        char *kept = NULL;
-        *ret = (struct service_found){ 0 };
+        struct store_record kept = { .fd = -1 };
+        *ret = (struct service_found){ .fd = -1 };
         if (one && one->run) {
                 ret->run = one->run;
                 return 0;
         }
-        if (one) {
+        if (one && one->record.len) {
                 ret->record = one->record.bytes;
                 ret->len = one->record.len;
                 return 0;
         }
-        /* One of before the daemon's last start. */
-        if (service_of(request)->store && runs_record(service_of(request)->store, id, request->tenant,
-                                                      &request->arena, &kept, &ret->len, err) < 0)
+        if (one && one->file.fd >= 0) {
+                ret->fd = long_record_open(&one->file);
+                ret->len = one->file.size;
+                return ret->fd >= 0 ? 0 : err_set(err, CSN_E_SYSTEM, errno, "open the record of %s", id);
+        }
+        /* A long record, or a record of before the daemon's last start. */
+        if (service_of(request)->store && runs_record(service_of(request)->store, id, request->tenant, &request->arena,
+                                                      &kept, err) < 0)
                 return -err->code;
-        ret->record = kept;
+        ret->record = kept.text;
+        ret->fd = kept.fd;
+        ret->len = kept.len;
         return 0;
 }
 
@@ -247,6 +265,8 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
                 .watched = watched,
                 .number = clock_number(&service->newest_run),
                 .created_us = clock_us() };
+        const struct store_room room = service_room(request);
+        long_record_init(&one->file, &room);
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };
         snprintf(one->id, sizeof one->id, "%s", run_id(run));
         snprintf(one->tenant, sizeof one->tenant, "%s", request->tenant);

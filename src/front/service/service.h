@@ -35,7 +35,7 @@
 #define SERVICE_DAY_MS 86400000LL               /* milliseconds for which CPU time counts in cpu_ms_per_day */
 #define SERVICE_SESSIONS_MAX 1000               /* sessions of all tenants that a front keeps between requests */
 #define SERVICE_KEEP_US (600 * 1000000ULL)      /* microseconds for which the result of a kept run can be asked for */
-/* bytes of a record in the store: a longer record is kept in memory only, because the loop writes the row */
+/* bytes of a record that the loop writes into the store; a helper thread writes a longer one (long_record.h) */
 #define SERVICE_STORED_MAX (1 * MIB)
 
 struct service_run;
@@ -181,13 +181,14 @@ void service_start_run(struct http_request *request, struct run *run, const stru
         bool kept);
 
 /*
- * A kept run of the tenant: while running the run, afterwards its record as text; both NULL: the tenant has no such
- * run.
+ * A kept run of the tenant: while running the run, afterwards its record: a text, or a file.  Without these the tenant
+ * has no such run.
  */
 struct service_found {
         struct run *run;
-        const char *record;
-        size_t len;
+        const char *record;                /* or NULL; valid until the handler returns */
+        int fd;                            /* the caller's, for reading from offset 0 on; or -1 */
+        size_t len;                        /* bytes of the text, or of the file */
 };
 /* Errors: CSN_E_SYSTEM. */
 int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err);
