@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #define PACKETS_AT_ONCE 16
+#define PACKETS_US 2000 /* of one step: owners write packets to files, and the disk may be busy */
 
 static void forget(struct guest_call *call)
 {
@@ -94,6 +95,7 @@ static void guest_call_ready(struct watch *watch, uint32_t events)
 {
         struct guest_call *call = watch->owner;
         struct csn_error err;
+        uint64_t until_us = clock_us() + PACKETS_US;
         if (events & EPOLLOUT) {
                 if (loop_watch(call->psandbox->engine->loop, watch, watch->fd, EPOLLIN, &err) < 0) {
                         end(call, &err);
@@ -104,7 +106,8 @@ static void guest_call_ready(struct watch *watch, uint32_t events)
                         return;
         }
         for (int i = 0; i < PACKETS_AT_ONCE && call->psandbox && call->watch.active && read_packet(call); i++)
-                ;
+                if (clock_us() >= until_us)
+                        break;
 }
 
 /* ---- what goes ---- */
