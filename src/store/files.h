@@ -25,6 +25,7 @@ struct incoming {
         char name[INCOMING_NAME_MAX];      /* in the folder; "" after the move out of the folder */
         uint64_t size;
         EVP_MD_CTX *digest;
+        bool is_listed;                    /* in the list of the store */
         struct store_use *use;             /* of an upload that is apart; or NULL */
         char sha256[65];                   /* after incoming_seal(), or "" */
 };
@@ -49,6 +50,8 @@ int content_add(struct incoming *incoming, const char *name, content_insert *ins
 int content_clean(struct store *store, const char *sql, size_t most, bool *ret_more, struct csn_error *err);
 /* SHA-256 of the received content, in hexadecimal; ends the upload's digest.  Errors: CSN_E_SYSTEM. */
 int incoming_digest(struct incoming *incoming, char hex[static 65], struct csn_error *err);
+/* Remove content that has no row; a crash before the removal leaves the content to files_sweep(). */
+void content_remove(const struct store *store, const char *share, const char *name);
 /* Rename the upload to its permanent name in the same folder.  -1 with errno. */
 int incoming_name(struct incoming *incoming, const char *name);
 

@@ -22,3 +22,17 @@ int files_folder(struct store *store, struct csn_error *err)
 {
         return store->files_fd >= 0 ? 0 : store_folder(store, "files", &store->files_fd, err);
 }
+
+void store_set_discard(struct store *store, store_discard *discard, void *owner)
+{
+        store->discard = discard;
+        store->discard_owner = owner;
+}
+
+void content_remove(const struct store *store, const char *share, const char *name)
+{
+        if (store->discard)
+                store->discard(store->discard_owner, share, store->files_fd, name);
+        else
+                unlinkat(store->files_fd, name, 0);
+}

@@ -24,6 +24,8 @@ struct store {
         int log_pages_due;         /* pages at which log_grew() is called next */
         void (*log_grew)(void *owner);   /* see store_set_log_listener(); NULL: no listener */
         void *log_owner;
+        store_discard *discard; /* see store_set_discard(); NULL: content is removed at once */
+        void *discard_owner;
         bool opened;               /* error texts may reach clients from now on: no paths */
 };
 

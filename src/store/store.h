@@ -337,6 +337,13 @@ int incoming_open_content(const struct incoming *incoming);
 /* The content is whole: close its descriptor, since many uploads may wait for files_add().  Errors: CSN_E_SYSTEM. */
 int incoming_seal(struct incoming *incoming, struct csn_error *err);
 
+/*
+ * Remove a file of the folder dir_fd, which is open for as long as the store; base/discard.h.  Without such a function
+ * content is removed at once.  share: the tenant, or "" for expired files.
+ */
+typedef void store_discard(void *owner, const char *share, int dir_fd, const char *name);
+void store_set_discard(struct store *store, store_discard *discard, void *owner);
+
 void files_make_id(char id[static FILE_ID_MAX]);
 /* Check for a valid Linux file name.  Errors: CSN_E_INPUT, field name. */
 int files_check_name(const char *name, size_t len, struct csn_error *err);

@@ -162,6 +162,7 @@ int incoming_open(struct store *store, const char *tenant, const struct store_ro
                 store_room_check(store, tenant, room, 0, err) < 0 ||
                 make_incoming(store, tenant, room, ret, err) < 0)
                 return -err->code;
+        (*ret)->is_listed = true;
         (*ret)->next = store->incoming;
         store->incoming = *ret;
         return 0;
@@ -273,14 +274,14 @@ void incoming_close(struct incoming *incoming)
 {
         if (!incoming)
                 return;
-        for (struct incoming **at = &incoming->store->incoming; *at; at = &(*at)->next)
+        for (struct incoming **at = &incoming->store->incoming; incoming->is_listed && *at; at = &(*at)->next)
                 if (*at == incoming) {
                         *at = incoming->next;
                         break;
                 }
+        fd_close(&incoming->fd); /* before the last name goes: then this close is short */
         if (incoming->name[0])
-                unlinkat(incoming->store->files_fd, incoming->name, 0);
-        fd_close(&incoming->fd);
+                content_remove(incoming->store, incoming->tenant, incoming->name);
         EVP_MD_CTX_free(incoming->digest);
         free(incoming);
 }

@@ -41,11 +41,13 @@ def place(address):
     return ' '.join(words.split())
 
 
-def steps_of(web, work, at=''):
+def steps_of(web, work, at='', prepare=lambda: None):
     """`work` makes no long step, of callbacks of the file `at`; measured again if it did, for the machine may have done other things."""
     for _ in range(TRIES):
+        prepare()
         begin = web.log.stat().st_size
         work()
+        web.ask('GET', '/healthz')      # a step that did the work is over
         long = [(us, address) for us, address in web.steps(begin) if not at or at in place(address)]
         if not long:
             return

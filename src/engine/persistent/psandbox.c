@@ -1,6 +1,8 @@
 /* The life of a persistent sandbox: made, used, paused, ended. */
 #include "engine/persistent/psandbox_private.h"
 
+#include "base/discard.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,7 +105,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
         send_queue_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
-        fd_close(&psandbox->home_fd);
+        discard_fd(psandbox->engine->workers, psandbox->owner, &psandbox->home_fd); /* a tmpfs that nothing else uses */
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
         tool_session_close(&psandbox->tool_session);

@@ -212,6 +212,13 @@ static void on_checkpoint(struct job *job)
         daemon->checkpoint_error = (struct csn_error){ 0 };
 }
 
+/* The folder is the store's, which is closed after the helper threads have ended. */
+static void on_discard(void *owner, const char *share, int dir_fd, const char *name)
+{
+        const struct daemon *daemon = owner;
+        discard_file(engine_workers(daemon->engine), share, dir_fd, name);
+}
+
 static void start_checkpoint(void *owner)
 {
         struct daemon *daemon = owner;
@@ -254,6 +261,7 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
                 return -err->code;
         if (stored) {
                 store_set_log_listener(daemon->store, start_checkpoint, daemon);
+                store_set_discard(daemon->store, on_discard, daemon);
                 audit_recover(daemon->store);
                 loop_timer(daemon->loop, &daemon->clean, 0);
         }

@@ -2,7 +2,7 @@
 #ifndef FRONT_DAEMON_DAEMON_H
 #define FRONT_DAEMON_DAEMON_H
 
-#include "base/worker.h"
+#include "base/discard.h"
 #include "front/daemon/confine.h"
 #include "front/daemon/fronts.h"
 #include "front/service/service.h"

@@ -92,6 +92,8 @@ struct e2b_wish {
 struct e2b_image {
         unsigned refs;
         int fd;
+        const struct service *service;
+        char tenant[80];
 };
 
 enum e2b_want { E2B_WANTS_READY, E2B_WANTS_PAUSED, E2B_WANTS_OVER };
@@ -225,10 +227,14 @@ void e2b_sandbox_kill(struct e2b_sandbox *sandbox);
  * An image: an empty unnamed file in the state folder, or the descriptor fd, which becomes the image's.  Errors:
  * CSN_E_SYSTEM.
  */
-int e2b_image_new(const struct service *service, struct e2b_image **ret, struct csn_error *err);
-struct e2b_image *e2b_image_of(int fd);
+int e2b_image_new(const struct service *service, const char *tenant, struct e2b_image **ret, struct csn_error *err);
+struct e2b_image *e2b_image_of(const struct service *service, const char *tenant, int fd);
 struct e2b_image *e2b_image_ref(struct e2b_image *image);   /* NULL stays NULL */
 void e2b_image_unref(struct e2b_image *image);
+/* Close a descriptor of a tenant's file, which may be the last one; see base/discard.h. */
+void e2b_close_file(const struct service *service, const char *tenant, int *fd);
+/* Remove the name of a tenant's file; a helper thread frees a long file.  -1 with errno. */
+int e2b_remove_file(const struct service *service, const char *tenant, int folder, const char *name);
 /* The objects Sandbox and SandboxDetail of E2B; the caller's reference. */
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox);
 /* `tokens`: with its tokens, for requests that have the rights of the tokens. */

@@ -417,7 +417,7 @@ static int begin_pause(struct e2b_sandbox *sandbox, bool memory, struct csn_erro
                 loop_timer(sandbox->service->loop, &sandbox->freeze, due_us - now_us);
                 return 0;
         }
-        if (e2b_image_new(sandbox->service, &sandbox->image, err) < 0)
+        if (e2b_image_new(sandbox->service, sandbox->tenant, &sandbox->image, err) < 0)
                 return -err->code;
         sandbox->copy = (struct psandbox_copy){ .done = on_saved, .owner = sandbox };
         if (psandbox_save(sandbox->psandbox, &sandbox->copy, sandbox->image->fd, err) == 0)

@@ -123,7 +123,7 @@ const struct e2b_template *e2b_snapshot_find(const struct service *service, cons
                 auto_fd folder = open_folder(service, err);
                 int fd = folder < 0 ? -1 : openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
                 if (fd >= 0) {
-                        *ret_image = e2b_image_of(fd);
+                        *ret_image = e2b_image_of(service, tenant, fd);
                         *ret_build_spec = json_incref(json_object_get(about, "recipe"));
                 } else if (folder >= 0)
                         err_set(err, CSN_E_SYSTEM, errno, "open the snapshot %s", path);
@@ -140,7 +140,7 @@ bool e2b_snapshot_forget(const struct service *service, const char *tenant, cons
         auto_fd folder = about ? open_folder(service, &err) : -1;
         for (size_t i = 0; about && i < 2; i++) {
                 snprintf(path, sizeof path, "%.*s.%s", ID_LEN, e2b_text(about, "id"), i ? "tar" : "json");
-                if (unlinkat(folder, path, 0) < 0)
+                if (e2b_remove_file(service, tenant, folder, path) < 0)
                         log_text(LOG_WARN, "the snapshot %s could not be removed: %s", path, strerror(errno));
         }
         json_decref(about);
@@ -199,8 +199,8 @@ static void save(struct http_request *request, struct e2b_sandbox *sandbox, stru
         if (sandbox->state != E2B_RUNNING) {
                 err_set(&err, CSN_E_BUSY, 0, "sandbox %s is not running", sandbox->id);
                 e2b_conflict(request, &err);
-        } else if (e2b_image_new(sandbox->service, &saving->image, &err) < 0 || psandbox_save(sandbox->psandbox,
-                &saving->copy, saving->image->fd, &err) < 0) {
+        } else if (e2b_image_new(sandbox->service, sandbox->tenant, &saving->image, &err) < 0 ||
+                psandbox_save(sandbox->psandbox, &saving->copy, saving->image->fd, &err) < 0) {
                 e2b_fail(request, &err);
         } else {
                 request->owner = saving;

@@ -60,7 +60,7 @@ static void rest(struct build *build)
         if (build->psandbox)
                 psandbox_kill(build->psandbox);
         build->psandbox = NULL;
-        fd_close(&build->fd);
+        e2b_close_file(build->service, build->tenant, &build->fd);
         e2b_image_unref(build->image);
         build->image = NULL;
         json_decref(build->steps);
@@ -165,7 +165,7 @@ static void on_saved(struct psandbox_copy *copy, const struct csn_error *error)
         if (!error && template_store_name(build->service, TEMPLATE_STORE_LAYER, build->tenant, build->keys[build->at],
                                           build->fd, &err) < 0)
                 error = &err;
-        fd_close(&build->fd);
+        e2b_close_file(build->service, build->tenant, &build->fd);
         if (error) {
                 fail(build, "%s", error->text);
                 return;
@@ -229,7 +229,7 @@ static void on_unpacked(struct psandbox_copy *copy, const struct csn_error *erro
 {
         struct build *build = copy->owner;
         psandbox_copy_done(copy);
-        fd_close(&build->fd);
+        e2b_close_file(build->service, build->tenant, &build->fd);
         if (error)
                 fail(build, "failed to unpack the files of COPY %.300s: %s", build_step_arg(step_of(build), 0),
                         error->text);
@@ -305,7 +305,7 @@ static void on_loaded(struct psandbox_copy *copy, const struct csn_error *error)
 {
         struct build *build = copy->owner;
         psandbox_copy_done(copy);
-        fd_close(&build->fd);
+        e2b_close_file(build->service, build->tenant, &build->fd);
         if (error)
                 fail(build, "%s", error->text);
         else

@@ -28,7 +28,7 @@ static const struct e2b_template *find_built(const struct service *service, cons
         if (template && !err->code) {
                 *ret_build_spec = json_incref(build_spec);
                 if (fd >= 0)
-                        *ret_image = e2b_image_of(fd);
+                        *ret_image = e2b_image_of(service, tenant, fd);
         }
         json_decref(kept);
         return err->code ? NULL : template;

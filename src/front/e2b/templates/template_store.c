@@ -331,7 +331,7 @@ static int make_room(const struct service *service, enum template_store_kind kin
                 if (!templates)
                         templates = kind == TEMPLATE_STORE_LAYER ? kept_all(service, tenant) : json_array();
                 count(folder, owner, templates, &census);
-                if (!census.oldest[0] || unlinkat(folder, census.oldest, 0) < 0)
+                if (!census.oldest[0] || e2b_remove_file(service, tenant, folder, census.oldest) < 0)
                         rc = err_set(err, CSN_E_BUSY, 0,
                                 "there are %zu %s of yours, and templates need them all, and %llu bytes of everybody; possible are %zu, and "
                                 "engine.files_bytes_max: delete a template",
@@ -356,7 +356,7 @@ int template_store_name(const struct service *service, enum template_store_kind 
                 return -err->code;
         print_name(tenant, key, name);
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
-        if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
+        if (e2b_remove_file(service, tenant, folder, name) < 0 && errno != ENOENT)
                 return err_set(err, CSN_E_SYSTEM, errno, "keep %s", name);
         return linkat(AT_FDCWD, from, folder, name, AT_SYMLINK_FOLLOW) < 0
                 ? err_set(err, CSN_E_SYSTEM, errno, "keep %s", name)
