@@ -21,6 +21,27 @@ struct upload {
         struct csn_error error;            /* code 0: none */
 };
 
+/*
+ * Work for a request in a helper thread, since a workspace has as many files as its disk may have: a list, or a change
+ * of one file, after which the workspace is weighed.
+ */
+struct work {
+        struct job job;
+        struct http_request *request; /* NULL: the client has gone */
+        void (*answer)(struct work *work);
+        const struct store *store;
+        struct arena arena;
+        const char *path;
+        int dir;                       /* -1: of a list, no folder */
+        struct workspace held;         /* of a change */
+        struct incoming *incoming;     /* of an upload */
+        uint64_t bytes_max;            /* of the workspace with the upload */
+        char gone[WORKSPACE_GONE_MAX]; /* of a workspace that is removed */
+        bool was_there;                /* the file to remove */
+        char *text;                    /* of the answer, from http_json_text() */
+        struct csn_error error;        /* code 0: none */
+};
+
 /* ---- which ---- */
 
 static const char *user_of(const struct http_request *request)
@@ -79,6 +100,61 @@ static const char *path_of(struct http_request *request)
         return path;
 }
 
+/* ---- work in helper threads ---- */
+
+static struct work *work_new(struct http_request *request, void (*answer)(struct work *work))
+{
+        struct work *work = mem_alloc(sizeof *work);
+        *work = (struct work){ .request = request,
+                .answer = answer,
+                .store = service_of(request)->store,
+                .dir = -1,
+                .held = { .dir = -1, .temp = -1 } };
+        return work;
+}
+
+static void work_free(struct work *work, struct workers *workers)
+{
+        workspace_leave(&work->held, workers);
+        incoming_close(work->incoming);
+        fd_close(&work->dir);
+        arena_done(&work->arena);
+        free(work->text);
+        free(work);
+}
+
+/* workers: only of a request that is there, because this may be the end of the workers. */
+static void on_work_done(struct job *job)
+{
+        struct work *work = job->owner;
+        struct http_request *request = work->request;
+        if (request) {
+                request->gone = NULL;
+                workspace_leave(&work->held, engine_workers(service_of(request)->engine));
+                work->answer(work);
+        }
+        work_free(work, NULL);
+}
+
+/* A change that has begun is made, and its workspace left after that; a folder that has lost its name is removed. */
+static void on_work_gone(struct http_request *request)
+{
+        struct work *work = request->owner;
+        struct workers *workers = engine_workers(service_of(request)->engine);
+        work->request = NULL;
+        if (!work->gone[0] && worker_cancel(workers, &work->job))
+                work_free(work, workers);
+}
+
+static void work_begin(struct work *work, void (*function)(struct job *job))
+{
+        struct http_request *request = work->request;
+        request->owner = work;
+        request->gone = on_work_gone;
+        work->job = (struct job){ .work = function, .done = on_work_done, .owner = work };
+        worker_submit(engine_workers(service_of(request)->engine), request->tenant, &work->job);
+}
+
 /* ---- lists ---- */
 
 static json_t *workspace_json(const struct service *service, const struct store_workspace *one)
@@ -123,27 +199,45 @@ static json_t *file_json(const char *name, const struct stat *st)
                 modified);
 }
 
-void api_workspace_files(struct http_request *request)
+static void work_list(struct job *job)
 {
         const struct file_rules rules = { .files_max = ENTRIES_MAX, .time_ms = LIST_MS };
-        struct store_workspace one;
+        struct work *work = job->owner;
         struct file_list found = { 0 };
-        struct csn_error err;
         struct stat st;
+        if (work->dir >= 0 && files_list(work->dir, &rules, &work->arena, &found, &work->error) < 0)
+                return;
+        json_t *list = json_array();
+        for (size_t i = 0; i < found.n; i++)
+                if (files_stat(work->dir, found.files[i].name, &st) == 0)
+                        json_array_append_new(list, file_json(found.files[i].name, &st));
+        work->text = http_json_text(json_pack("{s:o, s:b}", "files", list, "truncated", (int)found.truncated));
+}
+
+static void answer_text(struct work *work, unsigned status)
+{
+        if (work->error.code)
+                service_fail_room(work->request, &work->error);
+        else
+                http_answer_json(work->request, status, work->text), work->text = NULL;
+}
+
+static void answer_list(struct work *work)
+{
+        answer_text(work, MHD_HTTP_OK);
+}
+
+void api_workspace_files(struct http_request *request)
+{
+        struct store_workspace one;
+        struct csn_error err;
         if (!find(request, &one, &err)) {
                 answer_missing(request, &err, "workspace");
                 return;
         }
-        auto_fd dir = workspace_look(service_of(request)->store, one.id);
-        if (dir >= 0 && files_list(dir, &rules, &request->arena, &found, &err) < 0) {
-                http_fail(request, &err);
-                return;
-        }
-        json_t *list = json_array();
-        for (size_t i = 0; i < found.n; i++)
-                if (files_stat(dir, found.files[i].name, &st) == 0)
-                        json_array_append_new(list, file_json(found.files[i].name, &st));
-        http_json(request, MHD_HTTP_OK, json_pack("{s:o, s:b}", "files", list, "truncated", (int)found.truncated));
+        struct work *work = work_new(request, answer_list);
+        work->dir = workspace_look(service_of(request)->store, one.id);
+        work_begin(work, work_list);
 }
 
 /* ---- one file ---- */
@@ -169,10 +263,29 @@ void api_workspace_get(struct http_request *request)
                 api_send_file(request, take_fd(&fd), slash ? slash + 1 : path);
 }
 
+static void answer_gone(struct http_request *request)
+{
+        http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+}
+
+static void work_delete(struct job *job)
+{
+        struct work *work = job->owner;
+        work->was_there = files_remove(work->held.dir, work->path) == 0;
+        workspace_weigh(&work->held);
+}
+
+static void answer_deleted(struct work *work)
+{
+        if (work->was_there)
+                answer_gone(work->request);
+        else
+                api_no_such(work->request, "file");
+}
+
 void api_workspace_delete(struct http_request *request)
 {
         const char *path = path_of(request);
-        struct store *store = service_of(request)->store;
         const struct store_room room = service_room(request);
         struct store_workspace one;
         struct workspace held;
@@ -183,28 +296,43 @@ void api_workspace_delete(struct http_request *request)
                 answer_missing(request, &err, "file");
                 return;
         }
-        if (workspace_take(store, request->tenant, one.user, one.name, &room, &held, &err) < 0) {
+        if (workspace_take(service_of(request)->store, request->tenant, one.user, one.name, &room, &held, &err) < 0) {
                 service_fail_room(request, &err);
                 return;
         }
-        bool gone = files_remove(held.dir, path) == 0;
-        workspace_leave(&held);
-        if (gone)
-                http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
-        else
-                api_no_such(request, "file");
+        struct work *work = work_new(request, answer_deleted);
+        work->held = held;
+        work->path = arena_text(&work->arena, "%s", path);
+        work_begin(work, work_delete);
+}
+
+/* It has gone for everybody when its folder has another name; the answer says that its space is free, too. */
+static void work_remove(struct job *job)
+{
+        const struct work *work = job->owner;
+        workspace_remove(work->store, work->gone);
+}
+
+static void answer_removed(struct work *work)
+{
+        answer_gone(work->request);
 }
 
 void api_delete_workspace(struct http_request *request)
 {
         struct store_workspace one;
         struct csn_error err;
-        if (!find(request, &one, &err))
+        if (!find(request, &one, &err)) {
                 answer_missing(request, &err, "workspace");
-        else if (workspace_remove(service_of(request)->store, one.id, &err) < 0)
+                return;
+        }
+        struct work *work = work_new(request, answer_removed);
+        if (workspace_detach(service_of(request)->store, one.id, work->gone, &err) < 0) {
+                work_free(work, NULL);
                 http_fail(request, &err);
-        else
-                http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
+        } else {
+                work_begin(work, work_remove);
+        }
 }
 
 /* ---- uploads ---- */
@@ -231,60 +359,78 @@ static size_t on_bytes(struct http_request *request, const char *bytes, size_t l
 }
 
 /* As runs do it: whole or not at all, and in the place of what was there. */
-static int place(struct upload *upload, const struct workspace *held, json_t **ret, struct csn_error *err)
+static int place(struct work *work, struct csn_error *err)
 {
-        const char *slash = strrchr(upload->path, '/');
+        const char *slash = strrchr(work->path, '/');
         struct stat st;
-        auto_fd dir = files_make_folders(held->dir, upload->path, err);
+        auto_fd dir = files_make_folders(work->held.dir, work->path, err);
         if (dir < 0 && err->sys == ENOTDIR)
-                return err_field(err, "path", "%.200s: a part of it is a file", upload->path);
+                return err_field(err, "path", "%.200s: a part of it is a file", work->path);
         if (dir < 0)
                 return dir;
-        if (incoming_move(upload->incoming, dir, slash ? slash + 1 : upload->path) < 0)
-                return err_field(err, "path", "%.200s: %s", upload->path, strerrordesc_np(errno));
-        if (files_stat(held->dir, upload->path, &st) < 0)
+        if (incoming_move(work->incoming, dir, slash ? slash + 1 : work->path) < 0)
+                return err_field(err, "path", "%.200s: %s", work->path, strerrordesc_np(errno));
+        if (files_stat(work->held.dir, work->path, &st) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "look at a file");
-        *ret = file_json(upload->path, &st);
+        work->text = http_json_text(file_json(work->path, &st));
         return 0;
 }
 
 /* No workspace is larger than what a run could ever get. */
-static int check_room(const struct upload *upload, const struct workspace *held, struct csn_error *err)
+static int check_size(const struct work *work, struct csn_error *err)
 {
-        const struct service *service = service_of(upload->request);
-        const struct store_room room = service_room(upload->request);
-        uint64_t size = incoming_size(upload->incoming), max = service->settings->ceilings.disk_bytes,
-                has = files_weigh(held->dir, 0);
-        if (has > max || size > max - has) {
-                err_set(err, CSN_E_BUSY, 0,
-                        "the workspace has %" PRIu64 " bytes and would have %" PRIu64
-                        " more; ceilings.disk_bytes is %" PRIu64,
-                        has, size, max);
-                err->sys = EDQUOT;
+        uint64_t size = incoming_size(work->incoming), max = work->bytes_max, has = files_weigh(work->held.dir, 0);
+        if (has <= max && size <= max - has)
+                return 0;
+        err_set(err, CSN_E_BUSY, 0,
+                "the workspace has %" PRIu64 " bytes and would have %" PRIu64 " more; ceilings.disk_bytes is %" PRIu64,
+                has, size, max);
+        err->sys = EDQUOT;
+        return -err->code;
+}
+
+static void work_put(struct job *job)
+{
+        struct work *work = job->owner;
+        struct csn_error err;
+        if (check_size(work, &err) < 0 || place(work, &err) < 0)
+                work->error = err;
+        workspace_weigh(&work->held);
+}
+
+static void answer_put(struct work *work)
+{
+        answer_text(work, MHD_HTTP_CREATED);
+}
+
+/* The bytes of the upload are counted as coming in. */
+static int take(struct upload *upload, struct workspace *ret, struct csn_error *err)
+{
+        const struct http_request *request = upload->request;
+        const struct store_room room = service_room(request);
+        struct store *store = service_of(request)->store;
+        if (store_room_check(store, request->tenant, &room, 0, err) < 0)
                 return -err->code;
-        }
-        return store_room_check(service->store, upload->request->tenant, &room, 0,
-                err); /* its bytes are counted as coming in */
+        return workspace_take(store, request->tenant, upload->user, upload->name, &room, ret, err);
 }
 
 static void on_whole(struct http_request *request)
 {
         struct upload *upload = request->owner;
-        const struct store_room room = service_room(request);
-        struct csn_error *err = &upload->error;
-        struct workspace held = { .dir = -1, .temp = -1 };
-        json_t *json = NULL;
+        struct workspace held;
         request->gone = NULL;
-        if (!err->code && workspace_take(service_of(request)->store, request->tenant, upload->user, upload->name,
-                                         &room, &held, err) == 0 &&
-            check_room(upload, &held, err) == 0)
-                place(upload, &held, &json, err);
-        workspace_leave(&held);
-        if (err->code)
-                service_fail_room(request, err);
-        else
-                http_json(request, MHD_HTTP_CREATED, json);
-        upload_free(upload);
+        if (upload->error.code || take(upload, &held, &upload->error) < 0) {
+                service_fail_room(request, &upload->error);
+                upload_free(upload);
+                return;
+        }
+        struct work *work = work_new(request, answer_put);
+        work->held = held;
+        work->incoming = upload->incoming;
+        work->path = arena_text(&work->arena, "%s", upload->path);
+        work->bytes_max = service_of(request)->settings->ceilings.disk_bytes;
+        free(upload);
+        work_begin(work, work_put);
 }
 
 static int begin_upload(struct upload *upload, struct csn_error *err)

@@ -233,7 +233,7 @@ static void on_clean(struct timer *timer)
         bool more = false;
         if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-        more = run_storage_clean(daemon->store, daemon->settings) || more;
+        more = run_storage_clean(daemon->store, engine_workers(daemon->engine), daemon->settings) || more;
         if (!more)
                 start_checkpoint(daemon);
         loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);

@@ -20,6 +20,7 @@ struct kept {
 /* In the run's arena. */
 struct storage {
         struct store *store;
+        struct engine *engine;
         struct store_room room;
         struct store_use use;
         struct csn_error full;         /* why nothing can be kept; code 0: no reason */
@@ -159,7 +160,7 @@ static uint64_t on_room(void *owner, uint64_t *ret_each)
 static void on_leave(void *owner)
 {
         struct storage *storage = owner;
-        workspace_leave(&storage->workspace);
+        workspace_leave(&storage->workspace, engine_workers(storage->engine));
 }
 
 void run_storage_set(const struct http_request *request, struct run *run)
@@ -179,6 +180,7 @@ void run_storage_set(const struct http_request *request, struct run *run)
                 return;
         struct storage *storage = arena_alloc(run_arena(run), sizeof *storage);
         *storage = (struct storage){ .store = service->store,
+                .engine = service->engine,
                 .room = service_room(request),
                 .keep_ms = service->settings->engine.files_keep_ms,
                 .workspace = { .dir = -1, .temp = -1 } };
@@ -214,12 +216,12 @@ void run_storage_sweep(struct store *store)
                 log_text(LOG_INFO, "%zu files that nobody knows were removed", gone);
 }
 
-bool run_storage_clean(struct store *store, const struct settings *settings)
+bool run_storage_clean(struct store *store, struct workers *workers, const struct settings *settings)
 {
         struct csn_error err;
         bool files = false, folders = false;
         if (files_clean(store, &files, &err) < 0 ||
-                workspace_clean(store, settings->engine.workspace_keep_ms, &folders, &err) < 0)
+                workspace_clean(store, workers, settings->engine.workspace_keep_ms, &folders, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         return files || folders;
 }

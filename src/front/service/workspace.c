@@ -10,8 +10,9 @@
 #include "engine/output/files.h"
 
 #define GONE_PREFIX "gone."                /* the tree of one is being removed */
+#define CLEAN_US 2000                      /* microseconds of one workspace_clean() */
 
-static int open_root(struct store *store, struct csn_error *err)
+static int open_root(const struct store *store, struct csn_error *err)
 {
         int fd = -1;
         return store_folder(store, "workspaces", &fd, err) < 0 ? -err->code : fd;
@@ -72,7 +73,10 @@ int workspace_take(struct store *store, const char *tenant, const char *user, co
                 (!known && (store_has_room(store, err) < 0 || store_room_check(store, tenant, room, 0, err) < 0)))
                 return -err->code;
         int rc = workspaces_use(store, tenant, user, name, err);
-        return rc < 0 ? rc : lock_folder(store, id, ret, err);
+        rc = rc < 0 ? rc : lock_folder(store, id, ret, err);
+        if (rc == 0)
+                snprintf(ret->tenant, sizeof ret->tenant, "%s", tenant);
+        return rc;
 }
 
 void workspace_weigh(struct workspace *workspace)
@@ -80,17 +84,51 @@ void workspace_weigh(struct workspace *workspace)
         workspace->weight = STORE_ENTRY_BYTES + files_weigh(workspace->dir, STORE_ENTRY_BYTES);
 }
 
-void workspace_leave(struct workspace *workspace)
+static void leave(struct workspace *workspace)
 {
         struct csn_error err;
-        if (workspace->dir < 0)
-                return;
-        if (!workspace->weight)
-                workspace_weigh(workspace);
         if (workspaces_note(workspace->store, workspace->id, workspace->weight, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         fd_close(&workspace->temp);
         fd_close(&workspace->dir);
+}
+
+/* A workspace that is left, and not weighed. */
+struct leaving {
+        struct job job;
+        struct workspace workspace;
+};
+
+static void work_weigh(struct job *job)
+{
+        struct leaving *leaving = job->owner;
+        workspace_weigh(&leaving->workspace);
+}
+
+static void on_weighed(struct job *job)
+{
+        struct leaving *leaving = job->owner;
+        if (job->dropped)
+                workspace_weigh(&leaving->workspace);
+        leave(&leaving->workspace);
+        free(leaving);
+}
+
+void workspace_leave(struct workspace *workspace, struct workers *workers)
+{
+        if (workspace->dir < 0)
+                return;
+        if (workspace->weight || !workers) {
+                if (!workspace->weight)
+                        workspace_weigh(workspace);
+                leave(workspace);
+                return;
+        }
+        struct leaving *leaving = mem_alloc(sizeof *leaving);
+        *leaving = (struct leaving){ .job = { .work = work_weigh, .done = on_weighed, .owner = leaving },
+                .workspace = *workspace };
+        workspace->dir = workspace->temp = -1;
+        worker_submit(workers, leaving->workspace.tenant, &leaving->job);
 }
 
 int workspace_look(struct store *store, const char *id)
@@ -107,38 +145,94 @@ bool workspace_is_free(struct store *store, const char *id)
         return dir < 0 || flock(dir, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* It has gone for everybody when its folder has another name; what the tree takes in time is taken after that. */
-int workspace_remove(struct store *store, const char *id, struct csn_error *err)
+/* ---- removal ---- */
+
+/* Under the lock, for otherwise a run could enter the folder between the two changes. */
+static int rename_folder(struct store *store, const char *id, const char *gone, struct csn_error *err)
 {
-        struct workspace held = { .dir = -1, .temp = -1 };
-        char gone[WORKSPACE_ID_MAX + sizeof GONE_PREFIX];
         auto_fd root = open_root(store, err);
         if (root < 0)
                 return root;
+        if (renameat(root, id, root, gone) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "remove a workspace");
+        int rc = workspaces_forget(store, id, err);
+        if (rc < 0 && renameat(root, gone, root, id) < 0)
+                log_text(LOG_ERROR, "a workspace that stays has no folder: %s", strerrordesc_np(errno));
+        return rc;
+}
+
+/* The number: a workspace of the same id may have been removed before, and its folder may still be there. */
+int workspace_detach(struct store *store, const char *id, char ret[static WORKSPACE_GONE_MAX], struct csn_error *err)
+{
+        struct workspace held = { .dir = -1, .temp = -1 };
+        char number[17];
         if (lock_folder(store, id, &held, err) < 0)
                 return -err->code;
-        snprintf(gone, sizeof gone, GONE_PREFIX "%s", id);
-        io_remove_tree(root, gone);
-        int rc = renameat(root, id, root, gone) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "remove a workspace")
-                                                    : workspaces_forget(store, id, err);
-        io_remove_tree(root, gone);
+        hex_random(8, number);
+        snprintf(ret, WORKSPACE_GONE_MAX, GONE_PREFIX "%s.%s", id, number);
+        int rc = rename_folder(store, id, ret, err);
         fd_close(&held.temp);
         fd_close(&held.dir);
         return rc;
 }
 
+void workspace_remove(const struct store *store, const char *gone)
+{
+        struct csn_error err;
+        auto_fd root = open_root(store, &err);
+        if (root >= 0)
+                io_remove_tree(root, gone);
+}
+
 /* ---- what is old, and what was left ---- */
 
-int workspace_clean(struct store *store, uint64_t keep_ms, bool *ret_more, struct csn_error *err)
+/* The folder of a workspace that has expired. */
+struct expired {
+        struct job job;
+        const struct store *store; /* is closed after the helper threads have ended */
+        char gone[WORKSPACE_GONE_MAX];
+};
+
+static void work_remove(struct job *job)
 {
+        const struct expired *expired = job->owner;
+        workspace_remove(expired->store, expired->gone);
+}
+
+/* A folder whose job is dropped is there at the next start of a daemon. */
+static void on_removed(struct job *job)
+{
+        free(job->owner);
+}
+
+static int expire(struct store *store, struct workers *workers, const struct store_workspace *one,
+        struct csn_error *err)
+{
+        struct expired *expired = mem_alloc(sizeof *expired);
+        *expired = (struct expired){ .job = { .work = work_remove, .done = on_removed, .owner = expired },
+                .store = store };
+        int rc = workspace_detach(store, one->id, expired->gone, err);
+        if (rc < 0)
+                free(expired);
+        else
+                worker_submit(workers, one->tenant, &expired->job);
+        return rc;
+}
+
+int workspace_clean(struct store *store, struct workers *workers, uint64_t keep_ms, bool *ret_more,
+        struct csn_error *err)
+{
+        uint64_t until_us = clock_us() + CLEAN_US;
         struct arena arena = { 0 };
         struct store_workspace *list;
         size_t n = 0, gone = 0;
         int rc = workspaces_old(store, time_now_ms() - (int64_t)keep_ms, &arena, &list, &n, err);
         for (size_t i = 0; rc == 0 && i < n; i++) {
-                rc = workspace_remove(store, list[i].id, err);
+                rc = expire(store, workers, &list[i], err);
                 gone += rc == 0;
                 rc = rc == -CSN_E_BUSY ? 0 : rc;   /* then it is used, and not old any more */
+                if (gone && clock_us() >= until_us)
+                        break;
         }
         arena_done(&arena);
         *ret_more = gone > 0;
@@ -158,7 +252,7 @@ static int sweep_rows(struct store *store, struct csn_error *err)
                 for (size_t i = 0; rc == 0 && i < n; i++) {
                         struct workspace held;
                         if (lock_folder(store, list[i].id, &held, err) == 0) {
-                                workspace_leave(&held);
+                                workspace_leave(&held, NULL);
                                 noted++;
                         }
                 }

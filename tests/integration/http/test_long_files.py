@@ -10,7 +10,7 @@ import time
 import pytest
 
 from daemon import until
-from steps import Probed, place as addressed, steps_of
+from steps import Probed, TRIES, place as addressed, steps_of
 
 LARGE_MIB = 256
 KEY = 'e2b_' + '0' * 40
@@ -90,7 +90,7 @@ def test_large_files_expire(tmp_path):
     place = None
     try:
         prepare()
-        for _ in range(4):
+        for _ in range(TRIES):
             wait()
             place.ask('GET', '/healthz')
             long = [us for us, address in place.steps() if 'daemon.c' in addressed(address)]
@@ -100,6 +100,148 @@ def test_large_files_expire(tmp_path):
         assert not long
     finally:
         place.stop()
+
+
+# ---- workspaces ----
+
+MANY = 8000
+
+
+def workspace(place, name):
+    """The folder of its files."""
+    one, = [one for one in expect(place.ask('GET', '/v1/workspaces'), 200)['workspaces'] if one['name'] == name]
+    return place.folder / 'workspaces' / one['id'] / 'files'
+
+
+def put(place, name, path='first', status=201):
+    return expect(place.ask('PUT', f'/v1/workspaces/{name}/file?path={path}', b'x'), status)
+
+
+def fill_workspace(place, name):
+    """MANY names of one file, which take less time to make than files, in folders that belong to the daemon's account."""
+    put(place, name)
+    folder = workspace(place, name)
+    owner = folder.stat()
+    for number in range(MANY):
+        below = folder / f'd{number // 500}'
+        if number % 500 == 0:
+            below.mkdir(exist_ok=True)
+            os.chown(below, owner.st_uid, owner.st_gid)
+        os.link(folder / 'first', below / str(number))
+
+
+def stored_bytes(place, name):
+    return [one['stored_bytes'] for one in place.ask('GET', '/v1/workspaces')[2]['workspaces'] if one['name'] == name]
+
+
+@pytest.fixture(name='many', scope='module')
+def own_workspace(place):
+    fill_workspace(place, 'many')
+    return 'many'
+
+
+def test_many_files_are_listed(place, many):
+    def list_files():
+        answer = expect(place.ask('GET', f'/v1/workspaces/{many}/files'), 200)
+        assert len(answer['files']) >= MANY and not answer['truncated']
+    steps_of(place, list_files)
+
+
+def test_a_file_is_put_beside_many_and_deleted(place, many):
+    def change():
+        put(place, many, 'a/b')
+        assert stored_bytes(place, many) == [512 + (MANY + 2) * 513]
+        expect(place.ask('DELETE', f'/v1/workspaces/{many}/file?path=a/b'), 204)
+        assert stored_bytes(place, many) == [512 + (MANY + 1) * 513]
+    steps_of(place, change)
+
+
+@pytest.mark.parametrize('method', ['PUT', 'DELETE'])
+def test_a_large_file_is_replaced_and_deleted(place, method):
+    def prepare():
+        put(place, 'large', 'x')
+        enlarge(workspace(place, 'large') / 'x')
+
+    def change():
+        expect(place.ask(method, '/v1/workspaces/large/file?path=x', b'x' if method == 'PUT' else None), 201 if method == 'PUT' else 204)
+    steps_of(place, change, prepare=prepare)
+
+
+def test_a_workspace_with_many_files_is_deleted(place):
+    def delete():
+        expect(place.ask('DELETE', '/v1/workspaces/removed'), 204)
+        assert not [name for name in names(place.folder / 'workspaces') if name.startswith('gone.')]
+        expect(place.ask('GET', '/v1/workspaces/removed/files'), 404)
+    steps_of(place, delete, prepare=lambda: fill_workspace(place, 'removed'))
+
+
+def begin_request(place, method, path, body=b''):
+    """A request whose answer is not read yet."""
+    connection = socket.create_connection(('127.0.0.1', place.port), timeout=60)
+    connection.sendall(f'{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n'.encode() + body)
+    return connection
+
+
+def test_a_workspace_that_a_request_changes_is_busy(place, many):
+    def is_refused():
+        with begin_request(place, 'PUT', f'/v1/workspaces/{many}/file?path=busy', b'x'):
+            status, _, problem = place.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'true', 'workspace': many})
+            return status == 429 and problem['field'] == '/workspace'
+    until(is_refused)
+    until(lambda: place.ask('DELETE', f'/v1/workspaces/{many}/file?path=first')[0] == 204)
+    put(place, many)
+
+
+@pytest.mark.parametrize('method, path', [('GET', 'files'), ('PUT', 'file?path=x'), ('DELETE', 'file?path=first'), ('DELETE', '')])
+def test_the_client_goes_while_a_workspace_is_worked_on(place, method, path):
+    if not workspace_exists(place, 'gone'):
+        fill_workspace(place, 'gone')
+    for _ in range(3):
+        begin_request(place, method, f'/v1/workspaces/gone/{path}'.rstrip('/'), b'x' if method == 'PUT' else b'').close()
+    until(lambda: place.ask('PUT', '/v1/workspaces/gone/file?path=first', b'x')[0] == 201)
+    until(lambda: not [name for name in names(place.folder / 'workspaces') if name.startswith('gone.')])
+    files = [path for path in workspace(place, 'gone').rglob('*') if path.is_file()]
+    assert stored_bytes(place, 'gone') == [512 + sum(512 + file.stat().st_size for file in files)]
+
+
+def workspace_exists(place, name):
+    return bool(stored_bytes(place, name))
+
+
+def test_workspaces_with_many_files_expire(tmp_path):
+    def prepare():
+        with Probed(tmp_path) as made:
+            for number in range(3):
+                fill_workspace(made, f'w{number}')
+        time.sleep(1.1)
+        return Probed(tmp_path, '--set', 'engine.workspace_keep_ms=1s')
+    for _ in range(TRIES):
+        with prepare() as place:
+            until(lambda: not names(tmp_path / 'workspaces'))
+            place.ask('GET', '/healthz')
+            assert not place.ask('GET', '/v1/workspaces')[2]['workspaces']
+            long = [us for us, address in place.steps() if 'daemon.c' in addressed(address)]
+        if not long:
+            break
+    assert not long
+
+
+def test_the_daemon_ends_while_workspaces_are_worked_on(tmp_path):
+    with Probed(tmp_path) as place:
+        for number in range(3):
+            fill_workspace(place, f'w{number}')
+        sent = [begin_request(place, 'GET', '/v1/workspaces/w0/files'), begin_request(place, 'PUT', '/v1/workspaces/w1/file?path=x', b'x')]
+        sent += [begin_request(place, 'DELETE', f'/v1/workspaces/w{number}') for number in (0, 2)]
+        time.sleep(0.02)
+        place.daemon.process.send_signal(signal.SIGTERM)
+        for connection in sent:
+            connection.close()
+    with Probed(tmp_path) as place:
+        listed = {one['id']: one['stored_bytes'] for one in place.ask('GET', '/v1/workspaces')[2]['workspaces']}
+        assert sorted(listed) == sorted(names(tmp_path / 'workspaces'))
+        for one, size in listed.items():
+            files = [path for path in (tmp_path / 'workspaces' / one / 'files').rglob('*') if path.is_file()]
+            assert size == 512 + sum(512 + file.stat().st_size for file in files)
 
 
 # ---- files of sandboxes ----
