@@ -250,7 +250,7 @@ static int sweep_rows(struct store *store, struct csn_error *err)
                 rc = workspaces_old(store, INT64_MIN, &arena, &list, &n, err);
                 noted = 0;
                 for (size_t i = 0; rc == 0 && i < n; i++) {
-                        struct workspace held;
+                        struct workspace held = { .dir = -1, .temp = -1 };
                         if (lock_folder(store, list[i].id, &held, err) == 0) {
                                 workspace_leave(&held, NULL);
                                 noted++;
