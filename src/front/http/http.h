@@ -192,6 +192,9 @@ struct http_request {
         struct { const struct pair *headers, *query; size_t headers_n, query_n; } asked;
         const char *type;                  /* of an answer not yet reported */
         struct buf whole_answer;           /* other than a stream */
+        size_t whole_at;                   /* bytes of whole_answer that are reported */
+        int answer_fd;                     /* of a file as the answer, or -1 */
+        uint64_t answer_at, answer_left;   /* bytes of the file that are not reported */
         size_t body_at;
         bool dropped;                      /* the end is not reported */
 };

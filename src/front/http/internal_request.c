@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define PIECE_MAX (32 * KIB)               /* bytes of a body that take() gets at once */
+#define ANSWER_PIECE_MAX (256 * KIB)       /* bytes of an answer that are reported in one step of the loop */
 
 /* ---- answers ---- */
 
@@ -32,18 +33,16 @@ static void inner_answer_file(struct http_request *request, unsigned status, con
         uint64_t size)
 {
         struct csn_error err;
-        char *bytes = size <= HTTP_FILE_MAX ? mem_alloc(size + 1) : NULL;
-        ssize_t n = bytes ? pread(fd, bytes, size, (off_t)offset) : 0;
-        close(fd);
-        if (bytes && n == (ssize_t)size) {
-                inner_answer(request, status, type, bytes, size);
+        if (size > HTTP_FILE_MAX) {
+                close(fd);
+                err_field(&err, "", "the file is longer than %llu MiB; fetch it over HTTP", HTTP_FILE_MAX / MIB);
+                http_problem(request, MHD_HTTP_CONTENT_TOO_LARGE, &err);
                 return;
         }
-        free(bytes);
-        err_field(&err, "",
-                bytes ? "the file could not be read" : "the file is longer than %llu MiB; fetch it over HTTP",
-                HTTP_FILE_MAX / MIB);
-        http_problem(request, bytes ? MHD_HTTP_INTERNAL_SERVER_ERROR : MHD_HTTP_CONTENT_TOO_LARGE, &err);
+        request->answer_fd = fd;
+        request->answer_at = offset;
+        request->answer_left = size;
+        inner_answer(request, status, type, NULL, 0);
 }
 
 static const struct http_answers inner_answers = {
@@ -58,7 +57,36 @@ static void inner_free(struct http_request *request)
         http->events->ended(http->owner);
 }
 
-static void inner_deliver(struct http_request *request)
+/* The next piece of a file.  A file that ends early cuts the answer. */
+static void read_piece(struct http_request *request)
+{
+        struct buf *piece = &request->whole_answer;
+        size_t len = min_u64(request->answer_left, ANSWER_PIECE_MAX);
+        if (!piece->bytes)
+                *piece = (struct buf){ .bytes = mem_alloc(len), .size = len, .max = len };
+        ssize_t n = pread(request->answer_fd, piece->bytes, len, (off_t)request->answer_at);
+        request->cut = n <= 0;
+        piece->len = n > 0 ? (size_t)n : 0;
+        request->whole_at = 0;
+        request->answer_at += piece->len;
+        request->answer_left -= n > 0 ? piece->len : request->answer_left;
+}
+
+/* One piece of an answer that is no stream.  False: no piece follows. */
+static bool deliver_piece(struct http_request *request)
+{
+        struct buf *answer = &request->whole_answer;
+        if (request->whole_at == answer->len && request->answer_left)
+                read_piece(request);
+        size_t len = min_u64(answer->len - request->whole_at, ANSWER_PIECE_MAX);
+        request->whole_at += len;
+        if (len)
+                request->inner->bytes(request->inner_owner, answer->bytes + request->whole_at - len, len);
+        return request->state != HTTP_GONE && (request->whole_at < answer->len || request->answer_left);
+}
+
+/* False: a later step reports more. */
+static bool inner_deliver(struct http_request *request)
 {
         const struct http_internal *inner = request->inner;
         size_t len;
@@ -67,17 +95,26 @@ static void inner_deliver(struct http_request *request)
                 inner->begun(request->inner_owner, request->status, request->type);
                 request->type = NULL;
         }
-        if (request->whole_answer.len)
-                inner->bytes(request->inner_owner, request->whole_answer.bytes, request->whole_answer.len);
-        request->whole_answer.len = 0;
-        for (const char *front; request->state != HTTP_GONE && (front = stream_front(&request->queue, &len));) {
+        if (deliver_piece(request)) {
+                http_resume(request);
+                return false;
+        }
+        size_t left = ANSWER_PIECE_MAX;
+        for (const char *front; left && request->state != HTTP_GONE && (front = stream_front(&request->queue, &len));) {
+                len = min_u64(len, left);
+                left -= len;
                 inner->bytes(request->inner_owner, front, len);
                 stream_drop(&request->queue, len);
         }
         http_charge_queue(request);
         /* Whoever took them may have let go of the request. */
-        if (request->state != HTTP_GONE)
-                http_tell_room(request);
+        if (request->state == HTTP_GONE)
+                return true;
+        http_tell_room(request);
+        bool more = http_queued(request) > 0;
+        if (more)
+                http_resume(request);
+        return !more;
 }
 
 /* A piece a step, as from a connection; a receiver that took all of it gets the next one without asking. */
@@ -107,8 +144,8 @@ static void on_inner(struct timer *timer)
                 request->whole = NULL;
                 whole(request);
         }
-        if (request->state != HTTP_GONE)
-                inner_deliver(request);
+        if (request->state != HTTP_GONE && !inner_deliver(request))
+                return;
         if (!request->ended && request->state != HTTP_GONE)
                 return;
         void *owner = request->inner_owner;
@@ -153,6 +190,7 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         request->inner = inner;
         request->inner_owner = owner;
         request->answers = &inner_answers;
+        request->answer_fd = -1;
         request->asked.headers = copy_pairs(&request->arena, asked->headers, asked->headers_n);
         request->asked.headers_n = asked->headers_n;
         request->asked.query = copy_pairs(&request->arena, asked->query, asked->query_n);

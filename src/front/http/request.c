@@ -117,6 +117,8 @@ void http_request_free(struct http_request *request)
         loop_untimer(http->loop, &request->reschedule);
         buf_done(&request->body);
         buf_done(&request->whole_answer);
+        if (request->inner)
+                fd_close(&request->answer_fd);
         stream_free(&request->queue);
         arena_done(&request->arena);
         free(request);

@@ -87,8 +87,7 @@ static void call_free(struct mcp_call *call)
         json_decref(call->id);
         json_decref(call->params);
         json_decref(call->token);
-        json_decref(call->record);
-        json_decref(call->content);
+        mcp_result_drop(call->result);
         buf_done(&call->answer);
         arena_done(&call->arena);
         free(call);
@@ -100,45 +99,63 @@ void mcp_cancel(struct mcp_call *call)
                 call_free(call);
 }
 
-static void finish_with(struct mcp_call *call, unsigned http, json_t *message)
+static void finish_with(struct mcp_call *call, unsigned http, char *text, size_t len)
 {
         const struct mcp_transport *transport = call->transport;
         void *owner = call->owner;
         call_free(call);
-        transport->answer(owner, http, message);
+        transport->answer(owner, http, text, len);
+}
+
+/* Takes the reference. */
+static void finish_with_json(struct mcp_call *call, unsigned http, json_t *message)
+{
+        size_t len;
+        char *text = rpc_line(message, &len);
+        finish_with(call, http, text, len);
 }
 
 void mcp_finish(struct mcp_call *call)
 {
-        finish_with(call, MHD_HTTP_OK, NULL);
+        finish_with(call, MHD_HTTP_OK, NULL, 0);
 }
 
 /* ---- answers ---- */
 
-void mcp_answer(struct mcp_call *call, json_t *result)
-{
-        if (mcp_is_modern(call)) {
-                json_object_set_new(result, "resultType", json_string("complete"));
-                json_object_set_new(result, "_meta", json_pack("{s:o}", MCP_META "serverInfo", mcp_server_info()));
-        }
-        finish_with(call, MHD_HTTP_OK, rpc_result(call->id, result));
-}
-
 /* A list depends on the key of the caller. */
-void mcp_answer_list(struct mcp_call *call, json_t *result)
+json_t *mcp_result_message(bool modern, json_t *id, json_t *result, bool listed)
 {
-        if (mcp_is_modern(call)) {
+        if (modern && listed) {
                 json_object_set_new(result, "ttlMs", json_integer(MCP_TTL_MS));
                 json_object_set_new(result, "cacheScope", json_string("private"));
         }
-        mcp_answer(call, result);
+        if (modern) {
+                json_object_set_new(result, "resultType", json_string("complete"));
+                json_object_set_new(result, "_meta", json_pack("{s:o}", MCP_META "serverInfo", mcp_server_info()));
+        }
+        return rpc_result(id, result);
+}
+
+void mcp_answer(struct mcp_call *call, json_t *result)
+{
+        finish_with_json(call, MHD_HTTP_OK, mcp_result_message(mcp_is_modern(call), call->id, result, false));
+}
+
+void mcp_answer_list(struct mcp_call *call, json_t *result)
+{
+        finish_with_json(call, MHD_HTTP_OK, mcp_result_message(mcp_is_modern(call), call->id, result, true));
+}
+
+void mcp_answer_text(struct mcp_call *call, char *text, size_t len)
+{
+        finish_with(call, MHD_HTTP_OK, text, len);
 }
 
 static void fail_with(struct mcp_call *call, unsigned http, int64_t code, json_t *data, const char *fmt, va_list args)
 {
         char text[800];
         vsnprintf(text, sizeof text, fmt, args);
-        finish_with(call, mcp_is_modern(call) ? http : MHD_HTTP_OK, rpc_error(call->id, code, text, data));
+        finish_with_json(call, mcp_is_modern(call) ? http : MHD_HTTP_OK, rpc_error(call->id, code, text, data));
 }
 
 void mcp_fail(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...)
@@ -164,14 +181,12 @@ void mcp_note(struct mcp_call *call, const char *method, json_t *params)
         call->transport->note(call->owner, rpc_notification(method, params));
 }
 
-/* Send output of a program, if the client asked for log messages of this level. */
-static void send_log(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
+/* Whether the client asked for log messages of this level. */
+static bool wants_log(const struct mcp_call *call, const char *level)
 {
         int least =
                 call->session ? (call->session->level < 0 ? mcp_level_of("info") : call->session->level) : call->level;
-        if (least >= 0 && mcp_level_of(level) >= least)
-                mcp_note(call, "notifications/message",
-                        json_pack("{s:s, s:s, s:s%}", "level", level, "logger", logger, "data", text, len));
+        return least >= 0 && mcp_level_of(level) >= least;
 }
 
 /*
@@ -191,24 +206,47 @@ static void send_progress(struct mcp_call *call, const char *message)
 
 /* ---- the request to a route ---- */
 
-static void take_line(struct mcp_call *call, const char *text, size_t len)
+static bool begins(const char *text, size_t len, const char *with)
 {
-        json_t *event = len ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;
-        const char *type = json_string_value(json_object_get(event, "type"));
-        json_t *printed = json_object_get(event, "text"), *record = json_object_get(event, "record");
-        if (type && strcmp(type, "end") == 0) {
-                json_decref(call->record);
-                call->record = json_is_object(record) ? json_incref(record) : NULL;
-        } else if (type) {
-                if (strcmp(type, "start") == 0)
-                        call->run = arena_text(&call->arena, "/v1/runs/%s",
-                                json_string_value(json_object_get(event, "id")));
-                send_progress(call, strcmp(type, "start") == 0 ? "started" : "running");
-                if (printed)
-                        send_log(call, strcmp(type, "stderr") == 0 ? "warning" : "info", type,
-                                json_string_value(printed), json_string_length(printed));
-        }
+        return len > strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+static void take_start(struct mcp_call *call, const char *text, size_t len)
+{
+        json_t *event = model_read(text, len, 0, NULL);
+        const char *id = json_string_value(json_object_get(event, "id"));
+        if (id)
+                call->run = arena_text(&call->arena, "/v1/runs/%s", id);
+        send_progress(call, "started");
         json_decref(event);
+}
+
+/* The output of a program, of at most one read of a pipe. */
+static void take_output(struct mcp_call *call, const char *level, const char *logger, const char *text, size_t len)
+{
+        send_progress(call, "running");
+        if (!wants_log(call, level))
+                return;
+        json_t *event = model_read(text, len, JSON_ALLOW_NUL, NULL), *printed = json_object_get(event, "text");
+        if (printed)
+                mcp_note(call, "notifications/message",
+                        json_pack("{s:s, s:s, s:O}", "level", level, "logger", logger, "data", printed));
+        json_decref(event);
+}
+
+/* Each line begins with the type of its event.  The last event may be long: content.c reads its record.  True: kept. */
+static bool take_line(struct mcp_call *call, const char *text, size_t len)
+{
+        call->has_record = begins(text, len, MCP_END_BEGIN "{");
+        if (begins(text, len, "{\"type\":\"start\""))
+                take_start(call, text, len);
+        else if (begins(text, len, "{\"type\":\"stdout\""))
+                take_output(call, "info", "stdout", text, len);
+        else if (begins(text, len, "{\"type\":\"stderr\""))
+                take_output(call, "warning", "stderr", text, len);
+        else if (len && !begins(text, len, MCP_END_BEGIN))
+                send_progress(call, "running");
+        return call->has_record;
 }
 
 static void on_begun(void *owner, unsigned status, const char *type)
@@ -219,10 +257,30 @@ static void on_begun(void *owner, unsigned status, const char *type)
         call->lines = strcmp(type, "application/x-ndjson") == 0;
 }
 
-/* Lines of events are taken one by one; all else is kept. */
+/* Lines of events are taken one by one; all else is kept.  `from`: where bytes begin that no search has seen. */
+static void take_lines(struct mcp_call *call, size_t from)
+{
+        struct buf *answer = &call->answer;
+        size_t begin = 0;
+        for (char *end; (end = memchr(answer->bytes + from, '\n', answer->len - from));) {
+                from = (size_t)(end - answer->bytes) + 1;
+                if (take_line(call, answer->bytes + begin, from - 1 - begin)) {
+                        answer->len = from - 1;
+                        break;
+                }
+                begin = from;
+        }
+        if (begin)
+                memmove(answer->bytes, answer->bytes + begin, answer->len - begin);
+        answer->len -= begin;
+}
+
 static void on_bytes(void *owner, const char *bytes, size_t len)
 {
         struct mcp_call *call = owner;
+        size_t from = call->answer.len;
+        if (call->has_record)
+                return;
         if (!buf_add(&call->answer, bytes, len)) {
                 call->too_long = true;
                 http_internal_forget(call->asked);
@@ -231,14 +289,8 @@ static void on_bytes(void *owner, const char *bytes, size_t len)
                 call->answered(call);
                 return;
         }
-        size_t from = 0;
-        for (char *end; call->lines && (end = memchr(call->answer.bytes + from, '\n', call->answer.len - from));
-                from = (size_t)(end - call->answer.bytes) + 1)
-                take_line(call, call->answer.bytes + from, (size_t)(end - call->answer.bytes) - from);
-        if (from) {
-                memmove(call->answer.bytes, call->answer.bytes + from, call->answer.len - from);
-                call->answer.len -= from;
-        }
+        if (call->lines)
+                take_lines(call, from);
 }
 
 static void on_over(void *owner, bool whole)
@@ -270,14 +322,13 @@ void mcp_ask(struct mcp_call *call, const char *method, const char *path, const 
                 .trace = &call->http->trace };
         call->answered = answered;
         call->answer.len = 0;
+        call->has_record = call->lines = false;
         call->status = 0;
         call->asked = http_internal_request(call->service->inner, &asked, &inner, call);
 }
 
 json_t *mcp_json(const struct mcp_call *call)
 {
-        if (call->lines)
-                return json_incref(call->record);
         return call->answer.len ? model_read(call->answer.bytes, call->answer.len, JSON_ALLOW_NUL, NULL) : NULL;
 }
 

@@ -18,8 +18,10 @@ struct post {
         struct mcp_call *call;             /* NULL: it is answered, or not begun */
         struct timer keepalive;
         bool streams;                      /* it has begun as a stream of events */
-        struct buf last;                   /* of such a one, the answer, as far as it is not queued */
-        size_t last_at;
+        struct last {
+                char *text;                /* the answer of a stream, or NULL */
+                size_t len, at;            /* at: bytes of the event that are queued */
+        } last;
 };
 
 static struct mcp *mcp_of(const struct http_request *request)
@@ -55,7 +57,8 @@ static void on_gone(struct http_request *request)
         loop_untimer(service_of(request)->loop, &post->keepalive);
         mcp_cancel(post->call);
         post->call = NULL;
-        buf_done(&post->last);
+        free(post->last.text);
+        post->last.text = NULL;
 }
 
 static void begin_stream(struct post *post)
@@ -66,17 +69,19 @@ static void begin_stream(struct post *post)
         loop_timer(service_of(post->request)->loop, &post->keepalive, EVENTS_KEEPALIVE_US);
 }
 
+#define EVENT_BEGIN "event: message\ndata: "
+#define EVENT_END "\n\n"
+
 /* Takes the reference. */
 static struct buf event_of(json_t *message)
 {
-        static const char begin[] = "event: message\ndata: ";
         size_t len;
         char *text = rpc_line(message, &len);
         struct buf event;
-        buf_init(&event, len + sizeof begin + 2);
-        buf_add(&event, begin, sizeof begin - 1);
+        buf_init(&event, len + strlen(EVENT_BEGIN EVENT_END));
+        buf_add(&event, EVENT_BEGIN, strlen(EVENT_BEGIN));
         buf_add(&event, text ? text : "", len);
-        buf_add(&event, "\n\n", 2);
+        buf_add(&event, EVENT_END, strlen(EVENT_END));
         free(text);
         return event;
 }
@@ -94,35 +99,47 @@ static void on_note(void *owner, json_t *message)
         buf_done(&event);
 }
 
+/* What comes next of the event of an answer; NULL: nothing. */
+static const char *piece_of(const struct last *last, size_t *ret_len)
+{
+        const struct bytes parts[] = { { (char *)(uintptr_t)EVENT_BEGIN, strlen(EVENT_BEGIN) },
+                { last->text, last->len }, { (char *)(uintptr_t)EVENT_END, strlen(EVENT_END) } };
+        size_t at = last->at;
+        for (size_t i = 0; i < ARRAY_LEN(parts); at -= parts[i++].len)
+                if (at < parts[i].len) {
+                        *ret_len = min_u64(parts[i].len - at, PUSH_BYTES);
+                        return parts[i].bytes + at;
+                }
+        return NULL;
+}
+
 /* The answer is not: it goes out as it is read. */
 static void push(struct http_request *request)
 {
         struct post *post = request->owner;
-        while (post->last_at < post->last.len) {
-                size_t n = min_u64(post->last.len - post->last_at, PUSH_BYTES);
-                if (!http_has_room(request) || !http_add(request, post->last.bytes + post->last_at, n))
+        const char *piece;
+        for (size_t n; post->last.text && (piece = piece_of(&post->last, &n)); post->last.at += n)
+                if (!http_has_room(request) || !http_add(request, piece, n))
                         return;
-                post->last_at += n;
-        }
-        buf_done(&post->last);
+        free(post->last.text);
+        post->last.text = NULL;
         request->gone = NULL;
         http_end(request);
 }
 
-static void on_answer(void *owner, unsigned status, json_t *message)
+static void on_answer(void *owner, unsigned status, char *text, size_t len)
 {
         struct post *post = owner;
         post->call = NULL;
-        if (!post->streams && message) {
+        if (!post->streams && text) {
                 post->request->gone = NULL;
-                send_json(post->request, status, message);
+                http_answer(post->request, status, "application/json", text, len);
                 return;
         }
         if (!post->streams)
                 begin_stream(post);
         loop_untimer(service_of(post->request)->loop, &post->keepalive);
-        if (message)
-                post->last = event_of(message);
+        post->last = (struct last){ .text = text, .len = len };
         post->request->gone = on_gone;
         post->request->room = push;
         push(post->request);

@@ -30,6 +30,7 @@
 #define MCP_LEGACY "2025-11-25"            /* answer to an `initialize` that names an unknown revision */
 #define MCP_META "io.modelcontextprotocol/"   /* prefix of the protocol's own names in _meta */
 #define MCP_SESSION_IDLE_US (3600 * 1000000ULL)
+#define MCP_END_BEGIN "{\"type\":\"end\",\"record\":"   /* of the last event of a run */
 #define MCP_CALLS_MAX 64                   /* of one session at once */
 #define MCP_ANSWER_MAX (64 * MIB)          /* of a route */
 #define MCP_IMAGES_MAX 10                  /* in one result */
@@ -44,6 +45,7 @@
 
 struct mcp_tool;
 struct mcp_call;
+struct mcp_result;
 struct mcp_session;
 
 /* The front, and its state. */
@@ -58,8 +60,11 @@ struct mcp {
 struct mcp_transport {
         /* A notification of the call.  The reference becomes the callee's. */
         void (*note)(void *owner, json_t *message);
-        /* The last message; the call is freed before.  NULL: no message follows.  http: the HTTP status. */
-        void (*answer)(void *owner, unsigned http, json_t *message);
+        /*
+         * The last message, as a text from malloc(3), which becomes the callee's; the call is freed before.  NULL: no
+         * message follows.  http: the HTTP status.
+         */
+        void (*answer)(void *owner, unsigned http, char *text, size_t len);
 };
 
 /* ---- a request in progress (call.c) ---- */
@@ -86,19 +91,23 @@ struct mcp_call {
         char *type;                        /* media type of the answer */
         bool lines;                        /* the answer consists of events, one a line */
         bool too_long;                     /* the answer exceeded MCP_ANSWER_MAX */
-        struct buf answer;                 /* of events: the incomplete line */
+        struct buf answer;                 /* of events: the incomplete line; then the last event, if it has a record */
         const char *run;                   /* of events: path of the run */
-        json_t *record;                    /* of events: the record in the last event */
+        bool has_record;                   /* of events: `answer` is the last event */
         uint64_t begun_us, noted_us;       /* start of the call; last notification of progress */
 
         /* the result of a tool, or the resource */
         const struct mcp_tool *tool;
-        json_t *content;                   /* blocks so far */
-        size_t at, images;                 /* number of the record's files done; number of images in content */
-        const char *uri, *mime;            /* of the resource that resources/read reads */
+        const char *uri, *mime;            /* of the resource or file that is read */
+        struct mcp_result *result;         /* in progress, or NULL */
 };
 
 bool mcp_is_modern(const struct mcp_call *call);
+/*
+ * The message of a result, in the revision of the call; listed: the client may keep the result for MCP_TTL_MS.  The
+ * reference to the result becomes the callee's.  Any thread may call mcp_result_message().
+ */
+json_t *mcp_result_message(bool modern, json_t *id, json_t *result, bool listed);
 /* Name and version of this server, for an answer. */
 json_t *mcp_server_info(void);
 /* Rank of a log level by its name; -1: unknown. */
@@ -107,6 +116,8 @@ int mcp_level_of(const char *name);
 /* Answer the call, which frees the call.  The references become the callee's; data may be NULL. */
 void mcp_answer(struct mcp_call *call, json_t *result);
 void mcp_answer_list(struct mcp_call *call, json_t *result);   /* a list that the client may keep for MCP_TTL_MS */
+/* The same with a message from mcp_result_message() and rpc_line(), which becomes the callee's. */
+void mcp_answer_text(struct mcp_call *call, char *text, size_t len);
 void mcp_fail(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* The same for a request that is itself invalid: HTTP status 400 in revision 2026-07-28. */
 void mcp_refuse(struct mcp_call *call, int64_t code, json_t *data, const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -131,14 +142,15 @@ const char *mcp_problem(struct mcp_call *call);
 
 /* ---- results of tools (content.c) ---- */
 
-enum mcp_gives { GIVES_RECORD, GIVES_JSON, GIVES_BYTES, GIVES_NOTHING };
+enum mcp_gives { GIVES_RECORD, GIVES_JSON, GIVES_BYTES, GIVES_NOTHING, GIVES_RESOURCE };
 
-/* Answer the call with the route's answer as the result of a tool. */
+/*
+ * Answer the call with the route's answer: as the result of a tool, or as the content of a resource.  A helper thread
+ * makes the message of a long answer.
+ */
 void mcp_give(struct mcp_call *call, enum mcp_gives gives);
-/* Bytes as the content of a resource: {uri, mimeType} with text or blob. */
-json_t *mcp_resource(const char *uri, const char *mime, const char *bytes, size_t len);
-/* Media type of an image by its first bytes; NULL: no image that clients know. */
-const char *mcp_image_type(const char *bytes, size_t len);
+/* The call of the result ends. */
+void mcp_result_drop(struct mcp_result *result);
 
 /* ---- tools (tools.c) ---- */
 

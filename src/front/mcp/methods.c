@@ -190,11 +190,11 @@ static void watched_note(void *owner, json_t *message)
         watched->transport->note(watched->owner, message);
 }
 
-static void watched_answer(void *owner, unsigned http, json_t *message)
+static void watched_answer(void *owner, unsigned http, char *text, size_t len)
 {
         struct watched *watched = owner;
         watched->over = true;
-        watched->transport->answer(watched->owner, http, message);
+        watched->transport->answer(watched->owner, http, text, len);
 }
 
 static void run(struct mcp_call *call, const char *method)

@@ -67,11 +67,7 @@ static void not_found(struct mcp_call *call, const char *why)
 static void on_read(struct mcp_call *call)
 {
         if (call->status == MHD_HTTP_OK) {
-                const char *bytes = call->answer.bytes ? call->answer.bytes : "",
-                           *image = mcp_image_type(bytes, call->answer.len);
-                mcp_answer_list(call,
-                        json_pack("{s:[o]}", "contents",
-                                mcp_resource(call->uri, call->mime ? call->mime : image, bytes, call->answer.len)));
+                mcp_give(call, GIVES_RESOURCE);
         } else if (call->status == 0 || call->status >= 500) {
                 mcp_fail(call, RPC_INTERNAL_ERROR, NULL, "%s", mcp_problem(call));
         } else {

@@ -510,10 +510,20 @@ static void give_error(struct mcp_call *call, const char *text)
 /* A record that is longer than an event may be is not among the events, and can be asked for. */
 static void on_tool_answered(struct mcp_call *call)
 {
-        if (call->lines && call->status == MHD_HTTP_OK && call->run && !call->record)
+        if (call->lines && call->status == MHD_HTTP_OK && call->run && !call->has_record)
                 mcp_ask(call, "GET", call->run, NULL, 0, NULL, 0, false, on_tool_answered);
         else
                 mcp_give(call, call->tool->how);
+}
+
+/* Of the file that a tool reads, as resources/read takes it but for %XX. */
+static const char *uri_of(struct mcp_call *call, const struct asked *asked)
+{
+        const char *path = "";
+        for (size_t i = 0; i < asked->query_n; i++)
+                if (strcmp(asked->query[i].name, "path") == 0)
+                        path = asked->query[i].value;
+        return arena_text(&call->arena, "sandbox:%s/%s", asked->path, path);
 }
 
 static void ask(struct mcp_call *call, struct asked *asked)
@@ -521,6 +531,8 @@ static void ask(struct mcp_call *call, struct asked *asked)
         bool lines = call->tool->events && (call->token || call->session || call->level >= 0);
         char *body = asked->body;
         asked->body = NULL;
+        if (call->tool->how == GIVES_BYTES)
+                call->uri = uri_of(call, asked);
         mcp_ask(call, call->tool->method, asked->path, asked->query, asked->query_n, body, asked->body_len, lines,
                 on_tool_answered);
 }
