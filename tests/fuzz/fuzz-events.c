@@ -260,7 +260,10 @@ static void display(struct script *script)
         char *text = mem_alloc(len + 1);
         memset(text, next(script) % 128, len);
         json_t *bundle = json_pack("{s:s%}", "text/plain", text, len);
-        events_display(&events, bundle);
+        char *event = events_encode_display(bundle);
+        if (event)
+                events_add(&events, event, strlen(event));
+        free(event);
         json_decref(bundle);
         free(text);
 }

@@ -68,7 +68,7 @@ class Web:
         text = answer.read()
         connection.close()
         kind = answer.headers.get('Content-Type', '')
-        if 'json' not in kind or 'ndjson' in kind or not text:
+        if 'json' not in kind or 'ndjson' in kind or 'connect+json' in kind or not text:
             return answer.status, answer.headers, text
         value = json.loads(text)
         if self.description:

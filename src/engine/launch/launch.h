@@ -123,7 +123,10 @@ int launch_check_needed(struct launch *launch, struct csn_error *err);
 int launch_open_stdin(struct launch *launch, struct csn_error *err);
 /* Unlock and close the work folder, and drop files that are not published.  Harmless twice. */
 void launch_close_work(struct launch *launch);
-/* The frame EXECUTE of a request for a live interpreter (docs/protocols/runner-channel.md).  The caller's reference. */
+/*
+ * The frame EXECUTE of a request for a live interpreter (docs/protocols/runner-channel.md), without the member "code".
+ * The caller's reference.
+ */
 json_t *launch_as_execution(const struct launch *launch);
 /* Add a warning to the record; `code` is a stable name.  Warnings beyond LAUNCH_WARNINGS_MAX are dropped. */
 void launch_warn(struct launch *launch, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -535,12 +535,7 @@ int launch_open_stdin(struct launch *launch, struct csn_error *err)
 json_t *launch_as_execution(const struct launch *launch)
 {
         const struct run_request *request = &launch->request;
-        size_t len;
-        struct arena arena = { 0 };
-        const char *code = model_utf8(&arena, request->code.bytes, request->code.len, &len);
-        json_t *json =
-                json_pack("{s:s%, s:I}", "code", code, len, "value_max", (json_int_t)request->limits.value_bytes);
-        arena_done(&arena);
+        json_t *json = json_pack("{s:I}", "value_max", (json_int_t)request->limits.value_bytes);
         if (request->svg)
                 json_object_set_new(json, "svg", json_true());
         if (request->show_saved)

@@ -341,6 +341,10 @@ static void on_clock(struct timer *timer)
                 kill_interpreter(context);
                 break;
         case CLOCK_LEFT:
+                if (context->current && run_has_display(context->current)) {
+                        context_set_clock(context, CLOCK_LEFT, LEFT_MS);
+                        break;
+                }
                 if (context->instance) {
                         instance_kill(context->instance);   /* its end follows */
                         break;

@@ -70,10 +70,21 @@ bool context_make_text(struct context *context, const struct run *run, bool firs
         /* A fork of a zygote comes in the home directory. */
         if (first && context->instance && !HAS(&run->launch.request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
-        context->text = model_write(json, JSON_COMPACT);
-        context->text_len = context->text ? strlen(context->text) : 0;
+        const struct bytes *code = &run->launch.request.code;
+        char *rest = model_write(json, JSON_COMPACT);
+        struct buf text;
+        /* A tree takes eight times as long for a long program as model_put_text(). */
+        buf_init(&text, (rest ? strlen(rest) : 0) + 6 * code->len + KIB);
+        bool fits = rest && buf_printf(&text, "{\"code\":") &&
+                model_put_text(&text, code->bytes ? code->bytes : "", code->len) && buf_add(&text, ",", 1) &&
+                buf_add(&text, rest + 1, strlen(rest + 1));
+        if (!fits)
+                buf_done(&text);
+        context->text = text.bytes;
+        context->text_len = text.len;
         context->text_at = 0;
         json_decref(json);
+        free(rest);
         return context->text;
 }
 

@@ -360,6 +360,7 @@ void run_free(struct run *run)
                         break;
                 }
         run_detach(run);
+        run_drop_display(run);
         loop_untimer(run->engine->loop, &run->finish);
         loop_untimer(run->engine->loop, &run->closing);
         if (run->context)

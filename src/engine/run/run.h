@@ -27,9 +27,14 @@
 struct engine;
 struct run;
 
+/* Makes a text of a display, from malloc(3); NULL: the display has none.  Any thread may call an encoder. */
+typedef char *display_encoder(const json_t *bundle);
+
 struct run_events {
         void (*output)(void *owner, int stream, const void *bytes, size_t len); /* 1: stdout, 2: stderr; may be NULL */
-        void (*display)(void *owner, json_t *bundle);   /* of a run in a context, MIME types to data; may be NULL */
+        /* The encoder of displays, which are bundles from MIME types to data; NULL: display() is not called. */
+        display_encoder *(*display_encoder)(void *owner);
+        void (*display)(void *owner, const char *text, size_t len); /* of a run in a context */
         /*
          * Make a text of the record, before done(); may be NULL.  A helper thread calls encode() for a large record, so
          * encode() uses only the record and memory of the owner that nothing else uses meanwhile.

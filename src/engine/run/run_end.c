@@ -78,6 +78,7 @@ static bool is_small(const struct run *run)
 static void begin(struct run *run)
 {
         tool_session_unserve(&run->tool_session);
+        run_drop_display(run);
         run_record_begin(run);
         run->publishes = keeps_files(run) && run->launch.storage && run->launch.storage->publish;
         if (run->launch.storage && run->launch.storage->begin && (run->launch.entered || run->publishes))

@@ -108,7 +108,8 @@ size_t run_stages(const struct run *run, struct run_stage stages[static RUN_STAG
 
 void run_hold(struct run *run, bool on)
 {
-        if (run->context)
+        run->held = on;
+        if (run->context && !run->display)
                 run->executor->hold(run, on);
 }
 

@@ -73,6 +73,8 @@ struct run {
         uint64_t number;               /* position among the executions of the interpreter; 0: not begun */
         json_t *displays;              /* MIME bundles, an array; or NULL */
         size_t display_bytes;
+        struct display_work *display;  /* that a helper thread works on, or NULL */
+        bool held;                     /* by run_hold() */
 
         /* Sandbox. */
         struct instance *instance;     /* or NULL */
@@ -208,6 +210,10 @@ void run_printed(struct run *run, int stream, const void *bytes, size_t len);
 void run_take_message(struct run *run, enum channel_type type);
 /* A frame DISPLAY has arrived whole. */
 void run_display(struct run *run);
+/* Whether a helper thread works on a display: the context is not read meanwhile. */
+bool run_has_display(const struct run *run);
+/* The run ends before that work. */
+void run_drop_display(struct run *run);
 
 /* ---- queue.c: each owner's runs in order, and the owners in turn ---- */
 

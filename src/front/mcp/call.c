@@ -87,7 +87,8 @@ static void call_free(struct mcp_call *call)
         json_decref(call->id);
         json_decref(call->params);
         json_decref(call->token);
-        mcp_result_drop(call->result);
+        if (call->result)
+                call->result_drop(call->result);
         buf_done(&call->answer);
         arena_done(&call->arena);
         free(call);

@@ -346,10 +346,8 @@ static void result_free(struct mcp_result *result)
         free(result);
 }
 
-void mcp_result_drop(struct mcp_result *result)
+static void drop(struct mcp_result *result)
 {
-        if (!result)
-                return;
         result->call = NULL;
         if (!result->job.active || worker_cancel(result->workers, &result->job))
                 result_free(result);
@@ -419,5 +417,6 @@ void mcp_give(struct mcp_call *call, enum mcp_gives gives)
         result->answer = call->answer;
         buf_init(&call->answer, MCP_ANSWER_MAX);
         call->result = result;
+        call->result_drop = drop;
         go_on(result);
 }

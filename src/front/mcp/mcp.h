@@ -100,6 +100,7 @@ struct mcp_call {
         const struct mcp_tool *tool;
         const char *uri, *mime;            /* of the resource or file that is read */
         struct mcp_result *result;         /* in progress, or NULL */
+        void (*result_drop)(struct mcp_result *result); /* the call of the result ends */
 };
 
 bool mcp_is_modern(const struct mcp_call *call);
@@ -149,8 +150,6 @@ enum mcp_gives { GIVES_RECORD, GIVES_JSON, GIVES_BYTES, GIVES_NOTHING, GIVES_RES
  * makes the message of a long answer.
  */
 void mcp_give(struct mcp_call *call, enum mcp_gives gives);
-/* The call of the result ends. */
-void mcp_result_drop(struct mcp_result *result);
 
 /* ---- tools (tools.c) ---- */
 

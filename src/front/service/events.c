@@ -209,7 +209,7 @@ static void drop_oldest(struct events *events, size_t wanted)
 /*
  * The first key of the text is the type.  One that is longer than all that is kept has a number, and is lost.
  */
-static void add_text(struct events *events, const char *text, size_t len)
+void events_add(struct events *events, const char *text, size_t len)
 {
         static const char lost[] = "{\"type\":\"lost\",\"events\":1}";
         if (len > events->text.max) {
@@ -236,7 +236,7 @@ static void add(struct events *events, json_t *json)
         char *text = model_write(json, JSON_COMPACT | MODEL_MEASURED);
         json_decref(json);
         if (text)
-                add_text(events, text, strlen(text));
+                events_add(events, text, strlen(text));
         free(text);
 }
 
@@ -255,9 +255,12 @@ void events_tell(struct events *events, json_t *json)
         add(events, json);
 }
 
-void events_display(struct events *events, json_t *bundle)
+char *events_encode_display(const json_t *bundle)
 {
-        add(events, json_pack("{s:s, s:O}", "type", "display", "data", bundle));
+        json_t *json = json_pack("{s:s, s:O}", "type", "display", "data", bundle);
+        char *text = model_write(json, JSON_COMPACT | MODEL_MEASURED);
+        json_decref(json);
+        return text;
 }
 
 static void add_output(struct events *events, int stream, const char *bytes, size_t len)
@@ -270,7 +273,7 @@ static void add_output(struct events *events, int stream, const char *bytes, siz
         if (!utf8_valid(bytes, len))
                 buf_printf(&text, ",\"base64\":\"%s\"", model_base64(&arena, bytes, len));
         buf_add(&text, "}", 1);
-        add_text(events, text.bytes, text.len);
+        events_add(events, text.bytes, text.len);
         buf_done(&text);
         arena_done(&arena);
 }
@@ -313,7 +316,7 @@ void events_end(struct events *events, const char *record, size_t len)
         if (!record || len > RECORD_MAX || !buf_add(&text, record, len))
                 buf_add(&text, "null", 4);
         buf_add(&text, "}", 1);
-        add_text(events, text.bytes, text.len);
+        events_add(events, text.bytes, text.len);
         buf_done(&text);
 }
 

@@ -60,9 +60,12 @@ size_t events_bytes(const struct events *events);
 void events_start(struct events *events, const char *id);
 void events_begin(struct events *events, json_t *json);
 void events_finish(struct events *events, json_t *record);
-/* Any other event, whose first member is "type".  The reference is taken. */
+/* Any other event; its first member is "type".  The reference is taken. */
 void events_tell(struct events *events, json_t *json);
-void events_display(struct events *events, json_t *bundle);   /* the reference stays the caller's */
+/* The text of the event of a display, from malloc(3); see display_encoder. */
+char *events_encode_display(const json_t *bundle);
+/* An event as JSON text; its first member is "type". */
+void events_add(struct events *events, const char *text, size_t len);
 void events_output(struct events *events, int stream, const void *bytes, size_t len);   /* stream: 1 or 2 */
 /* The last event of a run, with its record as JSON text; NULL: there is none. */
 void events_end(struct events *events, const char *record, size_t len);

@@ -58,7 +58,7 @@ static void parse_tree(struct parse *parse, const char *text, size_t len)
 {
         const struct parse_converter *converter = parse->converter;
         parse->tree = parse->kind.load(text, len, &parse->error);
-        if (!converter)
+        if (!converter || !converter->convert)
                 return;
         parse->given = converter->convert(parse->tree, &parse->error, parse->context, &parse->arena);
         if (converter->keeps_tree)
@@ -237,6 +237,8 @@ bool parse_body(void *owner, struct http_request *request)
         request->parsed = parse;
         parse->digests = http_header(request, "Idempotency-Key") != NULL;
         parse->converter = converter;
+        if (converter && converter->load)
+                parse->kind.load = converter->load;
         if (converter && converter->begin)
                 parse->context = converter->begin(request, &parse->arena);
         char *text = request->body.bytes;

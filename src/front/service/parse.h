@@ -34,9 +34,11 @@ struct parse_converter {
         void (*handle)(struct http_request *request); /* the handler of the routes whose bodies are converted */
         /* Called in the loop: values for convert(), from the arena.  NULL: none. */
         void *(*begin)(struct http_request *request, struct arena *arena);
+        /* Called in a helper thread, as load() of struct parse_kind.  NULL: by the kind of the body. */
+        json_t *(*load)(const char *text, size_t len, struct csn_error *err);
         /*
          * Called in a helper thread: the struct, from the arena.  tree: the body, which may be changed; NULL: no
-         * object, or over a ceiling, as error->text says.  context: from begin().
+         * object, or over a ceiling, as error->text says.  context: from begin().  NULL: the handler takes the tree.
          */
         void *(*convert)(json_t *tree, const struct csn_error *error, void *context, struct arena *arena);
         /* Free the memory of the struct that is not from the arena, in any thread.  NULL: nothing. */

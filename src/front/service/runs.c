@@ -66,13 +66,22 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
                 one->responder->output(one->own, stream, bytes, len);
 }
 
-static void on_display(void *owner, json_t *bundle)
+/* A run that is watched has no responder with displays. */
+static display_encoder *find_encoder(void *owner)
+{
+        const struct service_run *one = owner;
+        if (one->watched)
+                return events_encode_display;
+        return one->responder && one->responder->display_encoder ? one->responder->display_encoder(one->own) : NULL;
+}
+
+static void on_display(void *owner, const char *text, size_t len)
 {
         struct service_run *one = owner;
         if (one->watched)
-                events_display(&one->events, bundle);
-        if (one->responder && one->responder->display)
-                one->responder->display(one->own, bundle);
+                events_add(&one->events, text, len);
+        else
+                one->responder->display(one->own, text, len);
 }
 
 /* For clients that ask after a restart of the daemon. */
@@ -185,7 +194,11 @@ static void on_done(void *owner, const struct run_result *result)
 }
 
 static const struct run_events run_events = {
-        .output = on_output, .display = on_display, .encode = on_encode, .done = on_done
+        .output = on_output,
+        .display_encoder = find_encoder,
+        .display = on_display,
+        .encode = on_encode,
+        .done = on_done
 };
 
 static void on_told(void *owner, json_t *event)
@@ -357,17 +370,6 @@ void service_run_start(struct service_run *one)
         if (one->watched)
                 run_set_listener(one->run, &listener, one);
         run_start(one->run, false, &run_events, one);
-}
-
-struct run *service_new_run(struct http_request *request, json_t *ours, struct csn_error *err)
-{
-        struct run *run = run_new(service_of(request)->engine);
-        int rc = model_decode(&object_run_request, ours, run_arena(run), run_request(run), err);
-        json_decref(ours);
-        if (rc == 0)
-                return run;
-        run_free(run);
-        return NULL;
 }
 
 void service_start_run(struct http_request *request, struct run *run, const struct run_responder *responder, void *own,

@@ -152,7 +152,8 @@ struct run_responder {
         /* The run of a waiting request is over: answer the request. */
         void (*answer)(struct http_request *request, void *own, const struct run_result *result);
         void (*output)(void *own, int stream, const void *bytes, size_t len);   /* stream: 1 or 2 */
-        void (*display)(void *own, json_t *bundle);
+        display_encoder *(*display_encoder)(void *own);                         /* as in struct run_events */
+        void (*display)(void *own, const char *text, size_t len);
         void (*room)(void *own);           /* half of the queued bytes of a streamed answer were read */
         void (*gone)(void *own);           /* the client of a waiting request has gone, and the run ends */
         void (*drop)(void *own);           /* free `own`; called once, in every case */
@@ -168,8 +169,6 @@ int service_may_run(struct http_request *request, struct run *run, struct http_l
  */
 int service_may_begin_program(const struct service *service, const char *tenant, const struct run_quota *quota,
         struct psandbox *psandbox, struct http_limit *ret_limit, struct csn_error *err);
-/* A new run of a run_request as JSON, whose reference is taken.  NULL with err: no valid request. */
-struct run *service_new_run(struct http_request *request, json_t *json, struct csn_error *err);
 /* Answer a request whose run may not start. */
 void service_answer_busy(struct http_request *request, const struct http_limit *limit, const struct csn_error *error);
 /*

@@ -117,3 +117,167 @@ def test_a_client_goes_while_its_answer_is_made(web, sandbox):
                 raise TimeoutError
             connection.close()
     assert web.run('echo there')['stdout'] == 'there\n'
+
+
+# ---- displays and output of contexts ----
+
+IMAGE_SIZE, LISTS = 5_000_000, 100_000
+SHOW = f"""
+print('before', flush=True)
+display({{'image/png': 'A' * {IMAGE_SIZE}, 'text/plain': 'image'}}, raw=True)
+print('between', flush=True)
+display({{'application/json': [[1]] * {LISTS}, 'text/plain': 'lists'}}, raw=True)
+print('after', flush=True)
+"""
+DISPLAYS = [{'image/png': 'A' * IMAGE_SIZE, 'text/plain': 'image'}, {'application/json': [[1]] * LISTS, 'text/plain': 'lists'}]
+
+
+@pytest.fixture(name='context', scope='module')
+def opened(web):
+    sandbox = web.ask('POST', '/v1/sandboxes', {})[2]['id']
+    yield web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': 'python'})[2]['id']
+    web.ask('DELETE', f'/v1/sandboxes/{sandbox}')
+
+
+def shown(record):
+    return [{name: json.loads(text) if name == 'application/json' and isinstance(text, str) else text for name, text in display['data'].items()}
+            for display in record['displays']]
+
+
+def show(web, context):
+    record = web.run(SHOW, context=context, language='python')
+    assert record['stdout'] == 'before\nbetween\nafter\n' and shown(record) == DISPLAYS, record.get('warnings')
+
+
+def show_as_events(web, context):
+    events = web.stream('POST', '/v1/runs', {'context': context, 'code': SHOW}, Accept='application/x-ndjson')
+    events = [json.loads(line) for line in events if line.strip()]
+    kinds = [event.get('text', '').strip() or event.get('data', {}).get('text/plain') or event['type'] for event in events[1:] if event.get('text') != '\n']
+    assert kinds == ['before', 'lost', 'between', 'lists', 'after', 'end']
+    assert [event['data'] for event in events if event['type'] == 'display'] == DISPLAYS[1:]
+
+
+def print_much(web, context):
+    events = web.stream('POST', '/v1/runs', {'context': context, 'code': "print('\\x01' * 4_000_000)", 'limits': {'output_bytes': 5_000_000}}, Accept='application/x-ndjson')
+    events = [json.loads(line) for line in events if line.strip()]
+    assert sum(len(event['text']) for event in events if event['type'] == 'stdout') > 100_000 and events[-1]['type'] == 'end'
+
+
+@pytest.mark.parametrize('work', [show, show_as_events, print_much])
+def test_no_step_is_long_for_what_a_context_shows(web, context, work):
+    steps_of(web, lambda: work(web, context), at='guest_call.c')
+
+
+def test_an_interpreter_that_ends_has_shown_what_it_showed(web, context):
+    record = web.run(SHOW + 'import os; os._exit(3)', context=context, language='python')
+    assert record['exit_code'] == 3 and shown(record) == DISPLAYS
+
+
+def test_a_client_or_a_sandbox_goes_while_a_display_is_read(web):
+    for seconds in (0.05, 0.1, 0.2, 0.3):
+        sandbox = web.ask('POST', '/v1/sandboxes', {})[2]['id']
+        context = web.ask('POST', f'/v1/sandboxes/{sandbox}/contexts', {'language': 'python'})[2]['id']
+        web.run('1', context=context, language='python')
+        connections = [web.open(seconds), web.open(60)]
+        for connection in connections:
+            connection.request('POST', '/v1/runs', json.dumps({'context': context, 'code': SHOW * 5}), {'Content-Type': 'application/json'})
+        try:
+            connections[0].getresponse().read()
+        except TimeoutError:
+            pass
+        connections[0].close()
+        assert web.ask('DELETE', f'/v1/sandboxes/{sandbox}')[0] == 204
+        assert connections[1].getresponse().read()
+        connections[1].close()
+    assert web.run('echo there')['stdout'] == 'there\n'
+
+
+# ---- E2B ----
+
+KEY = 'e2b_' + '0' * 40
+
+
+class Sandbox:
+    def __init__(self, web):
+        status, _, made = web.ask('POST', '/sandboxes', {'templateID': 'base', 'timeout': 300}, X_API_Key=KEY)
+        assert status == 201, made
+        self.web, self.id = web, made['sandboxID']
+
+    def ask(self, path, body, port=49983, kind='application/json'):
+        return self.web.ask('POST', path, body, E2b_Sandbox_Id=self.id, E2b_Sandbox_Port=str(port), Content_Type=kind)
+
+    def execute(self, **body):
+        status, _, answer = self.ask('/execute', json.dumps(body), port=49999)
+        return status, [json.loads(line) for line in answer.splitlines()] if status == 200 else answer
+
+    def call(self, method, message, stream=False):
+        """What comes of a call of Connect RPC: an object, or a list of them."""
+        text = json.dumps(message).encode()
+        if not stream:
+            return self.ask(method, text)[2]
+        answer, messages = self.ask(method, b'\0' + len(text).to_bytes(4, 'big') + text, kind='application/connect+json')[2], []
+        while answer:
+            size = int.from_bytes(answer[1:5], 'big')
+            messages.append(json.loads(answer[5:5 + size]))
+            answer = answer[5 + size:]
+        return messages
+
+    def end(self):
+        self.web.ask('DELETE', f'/sandboxes/{self.id}', X_API_Key=KEY)
+
+
+@pytest.fixture(name='e2b', scope='module')
+def made(web):
+    one = Sandbox(web)
+    one.execute(code='1')
+    yield one
+    one.end()
+
+
+def execute_long(e2b):
+    status, lines = e2b.execute(code="'é' + '''" + 'x' * 1_000_000 + "'''[:1]", env_vars={'long': 'x'})
+    assert status == 200 and lines[1]['text'] == 'éx', lines
+
+
+def execute_wrong(e2b):
+    for wrong, name in (({'code': ['x' * 1_000_000]}, 'code'), ({'code': '1', 'env_vars': [1] * 40_000}, 'env_vars'),
+                        ({'code': '1', 'language': [1] * 40_000}, 'language'), ({'padding': 'x' * 1_000_000}, 'code')):
+        status, answer = e2b.execute(**wrong)
+        assert status == 422 and answer['detail'][0]['loc'] == ['body', name]
+
+
+def execute_shows(e2b):
+    status, lines = e2b.execute(code=SHOW)
+    results = [line for line in lines if line['type'] == 'result']
+    assert status == 200 and results[0]['png'] == 'A' * IMAGE_SIZE and results[1]['json'] == [[1]] * LISTS
+    assert ''.join(line['text'] for line in lines if line['type'] == 'stdout') == 'before\nbetween\nafter\n'
+
+
+def call_short(e2b):
+    junk = {f'member{i}': i for i in range(20_000)}
+    assert e2b.call('/filesystem.Filesystem/Stat', {'path': '/tmp', 'junk': junk})['entry']['name'] == 'tmp'
+    assert e2b.call('/filesystem.Filesystem/Stat', {'path': 'x' * 1_000_000})['code'] == 'invalid_argument'
+    assert e2b.call('/filesystem.Filesystem/Stat', {'path': [1] * 60_000})['code'] == 'invalid_argument'
+
+
+def call_stream(e2b):
+    program = {'cmd': '/bin/bash', 'args': ['-c', 'echo ${#x}'], 'envs': {'x': 'é' * 60_000}}
+    events = e2b.call('/process.Process/Start', {'process': program, 'junk': [1] * 40_000}, stream=True)
+    assert ''.join(base64.b64decode(event['event']['data']['stdout']).decode() for event in events if 'data' in event.get('event', {})) == '60000\n'
+    for envs in ({f'n{i}': 'v' for i in range(20_000)}, {'x': 'x' * 900_000}):
+        answer, = e2b.call('/process.Process/Start', {'process': {**program, 'envs': envs}}, stream=True)
+        assert answer['error']['code'] == 'invalid_argument' and '160 KiB' in answer['error']['message']
+
+
+@pytest.mark.parametrize('work', [execute_long, execute_wrong, execute_shows, call_short, call_stream])
+def test_no_step_is_long_for_a_request_of_e2b(web, e2b, work):
+    steps_of(web, lambda: work(e2b), at='server.c')
+    steps_of(web, lambda: work(e2b), at='worker.c')
+    steps_of(web, lambda: work(e2b), at='guest_call.c')
+
+
+@pytest.mark.parametrize('text, words', [(b'', 'incomplete envelope'), (b'\1\0\0\0\0', 'flags'), (b'\0\0\0\0\1', 'promises 1 bytes'), (b'\0\0\0\0\1{', 'no JSON object'),
+                                         (b'\0\0\0\1\0' + b'{' * 256, 'nested deeper'), (b'\0\0\1\0\0' + b'x' * 65536, 'no JSON object')])
+def test_a_stream_refuses_a_wrong_envelope(e2b, text, words):
+    answer = e2b.ask('/process.Process/Start', text, kind='application/connect+json')[2]
+    assert words in json.loads(answer[5:])['error']['message']

@@ -101,15 +101,6 @@ def test_a_name_of_a_long_request_is_known_again(web):
     assert other[0] == 422
 
 
-def test_a_long_answer_is_not_kept_for_its_name(web):
-    """The loop writes the row, and a record of 300 MB took 4 s."""
-    body = json.dumps({'language': 'bash', 'code': 'head -c 2000000 /dev/zero | tr "\\0" x', 'limits': {'output_bytes': 3000000}})
-    one = web.ask('POST', '/v1/runs', body, Idempotency_Key='much', **JSON)
-    two = web.ask('POST', '/v1/runs', body, Idempotency_Key='much', **JSON)
-    assert one[0] == 200 and len(one[2]['stdout']) == 2000000
-    assert two[0] == 409 and one[2]['id'] in two[2]['detail'] and '1 MiB' in two[2]['detail']
-
-
 def test_two_files_of_one_name_are_found_among_many(web):
     files = [{'name': f'{i}', 'content': ''} for i in range(9000)]
     for name, words in (('77', 'two input files have the name 77'), ('main.sh', "the program's")):

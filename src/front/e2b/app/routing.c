@@ -3,6 +3,7 @@
 #include "front/e2b/envd/envd.h"
 #include "front/e2b/interpreter/interpreter.h"
 #include "front/e2b/templates/build.h"
+#include "front/service/parse.h"
 
 #include <ctype.h>
 
@@ -277,4 +278,16 @@ static void e2b_close(struct service *service)
         build_close(service);
 }
 
-const struct front e2b_front = { .name = "e2b", .state_size = sizeof(struct e2b), .app = e2b_app, .close = e2b_close };
+static const struct parse_converter converters[] = {
+        { .handle = e2b_execute, .convert = e2b_convert_execution, .drop = e2b_drop_execution },
+        { .handle = envd_start, .load = rpc_load_stream, .keeps_tree = true },
+        { .handle = envd_connect, .load = rpc_load_stream, .keeps_tree = true },
+        { .handle = envd_watch, .load = rpc_load_stream, .keeps_tree = true },
+        { .handle = NULL },
+};
+
+const struct front e2b_front = { .name = "e2b",
+        .converters = converters,
+        .state_size = sizeof(struct e2b),
+        .app = e2b_app,
+        .close = e2b_close };

@@ -13,6 +13,8 @@
 
 /* ---- requests ---- */
 
+#define NO_OBJECT "the message is no JSON object: "
+
 static bool is_type(const struct http_request *request, const char *wanted)
 {
         const char *type = http_header(request, "Content-Type");
@@ -27,11 +29,33 @@ static bool has_time(const struct http_request *request)
         return !timeout || (timeout[0] && strlen(timeout) <= 10 && !timeout[strspn(timeout, "0123456789")]);
 }
 
+json_t *rpc_load_stream(const char *text, size_t len, struct csn_error *err)
+{
+        struct csn_error why;
+        size_t at = 0;
+        if (rpc_unwrap(text, len, &at, &len, err) < 0)
+                return NULL;
+        json_t *json = len ? json_body_parse(text + at, len, JSON_REJECT_DUPLICATES, &why) : json_object();
+        if (!json)
+                err_field(err, "", NO_OBJECT "%s", why.text);
+        return json;
+}
+
+static json_t *read_message(struct http_request *request, bool stream, struct csn_error *err)
+{
+        struct csn_error why;
+        json_t *json = stream || request->body.len ? json_body(request, &why) : json_object();
+        if (!json && stream)
+                *err = why;
+        else if (!json)
+                err_field(err, "", NO_OBJECT "%s", why.text);
+        return json;
+}
+
 json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_member *members)
 {
         const char *wanted = stream ? "application/connect+json" : "application/json";
         struct csn_error err;
-        size_t at = 0, len = request->body.len;
         if (!is_type(request, wanted)) {
                 http_set_header(request, "Accept-Post", wanted);
                 e2b_error(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "this takes %s", wanted);
@@ -43,16 +67,9 @@ json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_mem
                         http_header(request, "Connect-Timeout-Ms"));
                 return NULL;
         }
-        if (stream && rpc_unwrap(request->body.bytes, len, &at, &len, &err) < 0) {
-                rpc_fail(request, true, RPC_INVALID_ARGUMENT, "%s", err.text);
-                return NULL;
-        }
-        json_t *json = !len                                    ? json_object()
-                : http_body_of(request->route) == BODY_TREE ? json_body(request, &err)
-                                                            : json_body_parse(request->body.bytes + at, len,
-                                                                      JSON_REJECT_DUPLICATES, &err);
+        json_t *json = read_message(request, stream, &err);
         if (!json) {
-                rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "the message is no JSON object: %s", err.text);
+                rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "%s", err.text);
         } else if (e2b_check(json, members, &err) < 0) {
                 rpc_fail(request, stream, RPC_INVALID_ARGUMENT, "%s", err.text);
                 json_decref(json);

@@ -7,7 +7,7 @@ static void health(struct http_request *request)
 }
 
 #define RPC(service, method, handle, summary) \
-        { "POST", "/" service "/" method, "*", 0, BODY_WHOLE | BODY_MIB(1), handle, summary, NULL, NULL }
+        { "POST", "/" service "/" method, "*", 0, BODY_TREE | BODY_MIB(1), handle, summary, NULL, NULL }
 #define RPC_LONG(service, method, handle, summary) \
         { "POST", "/" service "/" method, "*", 0, BODY_TREE | BODY_MIB(16), handle, summary, NULL, NULL }
 

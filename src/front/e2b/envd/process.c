@@ -242,6 +242,25 @@ static struct pair *read_envs(json_t *config, struct arena *arena, size_t *ret_n
         return pairs;
 }
 
+/* As guest_call_program() finds; but before all of it is copied. */
+static int check_length(json_t *config, struct csn_error *err)
+{
+        json_t *args = json_object_get(config, "args"), *envs = object_of(config, "envs"), *value;
+        size_t bytes = json_string_length(json_object_get(config, "cmd")), i;
+        const char *name;
+        json_array_foreach(args, i, value) {
+                bytes += json_string_length(value);
+        }
+        json_object_foreach(envs, name, value) {
+                bytes += strlen(name) + json_string_length(value);
+        }
+        if (bytes <= WIRE_MAX && json_object_size(envs) <= WIRE_ARGS_MAX)
+                return 0;
+        return err_field(err, "process",
+                "command, environment and names are together longer than %d KiB, or more than %d variables",
+                WIRE_MAX / 1024, WIRE_ARGS_MAX);
+}
+
 static uint64_t read_flags(const struct envd_process *process, int account)
 {
         return (process->terminal ? GUEST_TERMINAL : 0) | (process->input && !process->terminal ? GUEST_INPUT : 0) |
@@ -272,6 +291,8 @@ static int start(struct envd_process *process, const json_t *message, const stru
         const char *cwd = rpc_string(given, "cwd");
         char folder[GUEST_PATH_MAX];
         struct arena arena = { 0 };
+        if (check_length(given, err) < 0)
+                return -err->code;
         struct guest_process program = { .flags = read_flags(process, target->account),
                 .rows = min_u64(rpc_number(size, "rows", 24), UINT16_MAX),
                 .columns = min_u64(rpc_number(size, "cols", 80), UINT16_MAX),

@@ -150,12 +150,37 @@ static void on_output(void *own, int stream, const void *bytes, size_t len)
                 loop_timer(execution->loop, &execution->gather, GATHER_US);
 }
 
-static void on_display(void *own, json_t *bundle)
+static char *encode_for(const json_t *bundle, const char *language)
+{
+        json_t *line = e2b_result(bundle, language, false);
+        char *text = model_write(line, JSON_COMPACT);
+        json_decref(line);
+        return text;
+}
+
+static char *encode_display(const json_t *bundle)
+{
+        return encode_for(bundle, lang_python.name);
+}
+
+static char *encode_display_of_script(const json_t *bundle)
+{
+        return encode_for(bundle, lang_javascript.name);
+}
+
+static display_encoder *find_encoder(void *own)
+{
+        const struct execution *execution = own;
+        return e2b_is_script(execution->language) ? encode_display_of_script : encode_display;
+}
+
+static void on_display(void *own, const char *text, size_t len)
 {
         struct execution *execution = own;
         begin(execution);
         send_printed(execution, true);
-        send_line(execution, e2b_result(bundle, execution->language, false));
+        send_text(execution, text, len);
+        send_text(execution, "\n", 1);
 }
 
 /* E2B has what Python makes of lists and dictionaries as JSON, too. */
@@ -267,12 +292,13 @@ static void on_drop(void *own)
 static const struct run_responder words = { .encode = on_encode,
         .answer = on_answer,
         .output = on_output,
+        .display_encoder = find_encoder,
         .display = on_display,
         .room = on_room,
         .gone = on_gone,
         .drop = on_drop };
 
-/* ---- POST /execute ---- */
+/* ---- the beginning ---- */
 
 static void start(struct http_request *request, struct run *run, const char *language)
 {
@@ -295,78 +321,124 @@ static void fail_text(struct http_request *request, unsigned status, const char 
         http_answer(request, status, "text/plain; charset=utf-8", mem_copy(text, strlen(text)), strlen(text));
 }
 
-static void fail_member(struct http_request *request, const char *name, const char *type, const char *text,
-        json_t *input)
+/* ---- the converter ---- */
+
+/* A body as a request to run. */
+struct given {
+        char *answer;                      /* of a refusal, with status 422; NULL: none */
+        const char *context, *language;    /* as the body names them, or NULL */
+        struct csn_error error;            /* code 0: `request` is good */
+        struct run_request request;
+};
+
+static json_t *flaw_of(const char *name, const char *type, const char *text, json_t *input)
 {
-        http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT,
-                json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text,
-                        "input", input ? input : json_null()));
+        return json_pack("{s:[{s:s, s:[s,s], s:s, s:O}]}", "detail", "type", type, "loc", "body", name, "msg", text,
+                "input", input ? input : json_null());
+}
+
+static json_t *text_flaw(const json_t *body, const char *name)
+{
+        json_t *given = json_object_get(body, name);
+        bool good = !given || json_is_null(given) || json_is_string(given);
+        return good ? NULL : flaw_of(name, "string_type", "Input should be a valid string", given);
 }
 
 bool e2b_check_text(struct http_request *request, const json_t *body, const char *name)
 {
-        json_t *given = json_object_get(body, name);
-        bool good = !given || json_is_null(given) || json_is_string(given);
-        if (!good)
-                fail_member(request, name, "string_type", "Input should be a valid string", given);
-        return good;
+        json_t *flaw = text_flaw(body, name);
+        if (flaw)
+                http_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, flaw);
+        return !flaw;
 }
 
-/* Whether the members have the types that they should.  False: that is answered. */
-static bool check_members(struct http_request *request, json_t *body)
+/* A member that has not the type that it should have, as the answer; NULL: there is none. */
+static json_t *find_flaw(const json_t *body)
 {
-        json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value;
+        json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value, *flaw;
         const char *name;
-        if (!json_is_string(code)) {
-                fail_member(request, "code", code ? "string_type" : "missing",
+        if (!json_is_string(code))
+                return flaw_of("code", code ? "string_type" : "missing",
                         code ? "Input should be a valid string" : "Field required", code);
-                return false;
-        }
-        if (!e2b_check_text(request, body, "context_id") || !e2b_check_text(request, body, "language"))
-                return false;
-        if (variables && !json_is_null(variables) && !json_is_object(variables)) {
-                fail_member(request, "env_vars", "dict_type", "Input should be a valid dictionary", variables);
-                return false;
-        }
+        if ((flaw = text_flaw(body, "context_id")) || (flaw = text_flaw(body, "language")))
+                return flaw;
+        if (variables && !json_is_null(variables) && !json_is_object(variables))
+                return flaw_of("env_vars", "dict_type", "Input should be a valid dictionary", variables);
         json_object_foreach(variables, name, value) {
-                if (!json_is_string(value)) {
-                        fail_member(request, "env_vars", "string_type", "Input should be a valid string", value);
-                        return false;
-                }
+                if (!json_is_string(value))
+                        return flaw_of("env_vars", "string_type", "Input should be a valid string", value);
         }
-        return true;
+        return NULL;
 }
+
+static const char *text_of(const json_t *body, const char *name, struct arena *arena)
+{
+        const char *text = json_string_value(json_object_get(body, name));
+        return text ? arena_text(arena, "%s", text) : NULL;
+}
+
+void *e2b_convert_execution(json_t *body, const struct csn_error *error, void *context, struct arena *arena)
+{
+        struct given *given = arena_alloc(arena, sizeof *given);
+        json_t *flaw = body ? find_flaw(body) : flaw_of("", "json_invalid", error->text, NULL);
+        (void)context;
+        if (flaw) {
+                given->answer = http_json_text(flaw);
+                return given;
+        }
+        given->context = text_of(body, "context_id", arena);
+        given->language = text_of(body, "language", arena);
+        json_t *variables = json_object_get(body, "env_vars");
+        json_t *ours = json_pack("{s:s, s:O, s:b, s:b}", "profile", "e2b", "code", json_object_get(body, "code"),
+                "show_saved", true, "quiet_errors", true);
+        if (json_is_object(variables))
+                json_object_set(ours, "env", variables);
+        model_decode(&object_run_request, ours, arena, &given->request, &given->error);
+        json_decref(ours);
+        return given;
+}
+
+void e2b_drop_execution(void *own)
+{
+        struct given *given = own;
+        free(given->answer);
+        given->answer = NULL;
+}
+
+/* ---- POST /execute ---- */
 
 /* Which one, by the body.  NULL: none, and that is answered. */
-static struct e2b_context *context_for(struct http_request *request, const json_t *body)
+static struct e2b_context *context_for(struct http_request *request, const struct given *given)
 {
         struct e2b_sandbox *sandbox = e2b_target(request);
-        const char *id = json_string_value(json_object_get(body, "context_id")),
-                   *language = json_string_value(json_object_get(body, "language"));
         struct e2b_context *one = NULL;
         struct csn_error err;
-        if (id && language)
+        if (given->context && given->language)
                 fail_text(request, MHD_HTTP_BAD_REQUEST, "Only one of context_id or language can be provided");
-        else if (id && !(one = e2b_context_find(sandbox, id)))
-                fail_text(request, MHD_HTTP_NOT_FOUND, arena_text(&request->arena, "Context %.100s not found", id));
-        else if (!id && e2b_context_of(sandbox, language, &one, &err) < 0)
+        else if (given->context && !(one = e2b_context_find(sandbox, given->context)))
+                fail_text(request, MHD_HTTP_NOT_FOUND,
+                        arena_text(&request->arena, "Context %.100s not found", given->context));
+        else if (!given->context && e2b_context_of(sandbox, given->language, &one, &err) < 0)
                 fail_text(request, MHD_HTTP_BAD_REQUEST, err.text);
         return one;
 }
 
 /* NULL with err: it cannot be. */
-static struct run *run_of(struct http_request *request, struct e2b_context *one, json_t *body, struct csn_error *err)
+static struct run *run_of(struct http_request *request, struct e2b_context *one, const struct given *given,
+        struct csn_error *err)
 {
-        json_t *variables = json_object_get(body, "env_vars");
         struct context *context;
         bool is_new;
         if (e2b_context_open(e2b_target(request), one, NULL, &context, &is_new, err) < 0)
                 return NULL;
-        json_t *ours = json_pack("{s:s, s:s, s:O, s:b, s:b}", "context", context_id(context), "profile", "e2b", "code",
-                json_object_get(body, "code"), "show_saved", true, "quiet_errors", true);
-        if (json_is_object(variables))
-                json_object_set(ours, "env", variables);
-        return service_new_run(request, ours, err);
+        *err = given->error;
+        if (err->code)
+                return NULL;
+        struct run *run = run_new(service_of(request)->engine);
+        *run_request(run) = given->request;
+        parse_move(parse_of(request), run_arena(run));
+        SET(run_request(run), run_request, context, arena_text(run_arena(run), "%s", context_id(context)));
+        return run;
 }
 
 /* Whom the sandbox belongs to, to whose account this goes. */
@@ -379,15 +451,15 @@ void e2b_execute(struct http_request *request)
 {
         struct csn_error err;
         struct http_limit limit = { 0 };
+        struct given *given = parse_of(request)->given;
         become_owner(request);
-        json_t *body = json_body(request, &err);
-        if (!body) {
-                fail_member(request, "", "json_invalid", err.text, NULL);
+        if (given->answer) {
+                http_answer_json(request, MHD_HTTP_UNPROCESSABLE_CONTENT, given->answer);
+                given->answer = NULL;
                 return;
         }
-        struct e2b_context *one = check_members(request, body) ? context_for(request, body) : NULL;
-        struct run *run = one ? run_of(request, one, body, &err) : NULL;
-        json_decref(body);
+        struct e2b_context *one = context_for(request, given);
+        struct run *run = one ? run_of(request, one, given, &err) : NULL;
         if (!one)
                 return;
         if (!run) {

@@ -72,8 +72,13 @@ bool e2b_check_text(struct http_request *request, const json_t *body, const char
 
 /* Handler of POST /execute. */
 void e2b_execute(struct http_request *request);
+/* convert() and drop() of its converter. */
+void *e2b_convert_execution(json_t *body, const struct csn_error *error, void *context, struct arena *arena);
+void e2b_drop_execution(void *given);
 
 /* A line {"type":"result",…} for a bundle of MIME types; the caller's reference. */
 json_t *e2b_result(const json_t *bundle, const char *language, bool is_main);
+/* Whether the language is one of JavaScript's, whose results e2b_result() makes otherwise than those of all others. */
+bool e2b_is_script(const char *language);
 
 #endif

@@ -40,14 +40,18 @@ static json_t *unquoted(const json_t *text)
         return json_stringn(quoted ? from + 1 : from, quoted ? len - 2 : len);
 }
 
+bool e2b_is_script(const char *language)
+{
+        return strcmp(language, lang_javascript.name) == 0 || strcmp(language, lang_typescript.name) == 0;
+}
+
 /* Our JSON of what E2B has another word for, or has only as a text. */
 static bool is_left_out(const json_t *bundle, const char *mime, const char *language)
 {
         if (strcmp(mime, JSON) != 0)
                 return false;
-        bool is_script = strcmp(language, "javascript") == 0 || strcmp(language, "typescript") == 0;
         return json_object_get(bundle, TABLE) ||
-                (is_script && json_object_size(bundle) == 2 && json_object_get(bundle, PLAIN));
+                (e2b_is_script(language) && json_object_size(bundle) == 2 && json_object_get(bundle, PLAIN));
 }
 
 json_t *e2b_result(const json_t *bundle, const char *language, bool is_main)
