@@ -194,9 +194,9 @@ struct http_request {
         struct buf whole_answer;           /* other than a stream */
         size_t whole_at;                   /* bytes of whole_answer that are reported */
         int answer_fd;                     /* of a file as the answer, or -1 */
+        bool dropped;                      /* the end is not reported */
         uint64_t answer_at, answer_left;   /* bytes of the file that are not reported */
         size_t body_at;
-        bool dropped;                      /* the end is not reported */
 };
 
 /*
