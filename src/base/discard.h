@@ -2,8 +2,8 @@
  * discard: the end of files in helper threads.
  *
  * The kernel frees a file's blocks and pages in the call that removes the last name or closes the last descriptor:
- * unlink(2), rename(2) over the file, close(2), and for a tmpfs without mounts close(2) of the last descriptor.  This
- * takes 100 ms for 400 MB.
+ * unlink(2), rename(2) over the file, close(2), and for a tmpfs without mounts close(2) of the last descriptor.  The
+ * time of this call grows with the size of the file.
  */
 #ifndef BASE_DISCARD_H
 #define BASE_DISCARD_H

@@ -106,23 +106,19 @@ int runs_record(struct store *store, const char *id, const char *tenant, struct 
 
 /* ---- removing ---- */
 
-static void remove_content(const struct store *store, const char *id)
-{
-        char name[RECORD_FILE_NAME_MAX];
-        content_name(id, name);
-        unlinkat(store->files_fd, name, 0);
-}
-
 int runs_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
+        char name[RECORD_FILE_NAME_MAX];
         int rc = files_folder(store, err);
         rc = rc < 0 ? rc : sql_do_surely(store, err, "DELETE FROM records WHERE id = ?1 AND (?2 = '' OR tenant = ?2)",
                                    SQL_VALUES(sql_text(id), sql_text(tenant)));
         if (rc < 0)
                 return err_wrap(err, "forget the record of the run %.60s", id);
         *ret_there = sqlite3_changes(store->db) > 0;
-        if (*ret_there)
-                remove_content(store, id);
+        if (*ret_there) {
+                content_name(id, name);
+                content_remove(store, tenant, name);
+        }
         return 0;
 }
 

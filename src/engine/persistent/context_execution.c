@@ -73,7 +73,7 @@ bool context_make_text(struct context *context, const struct run *run, bool firs
         const struct bytes *code = &run->launch.request.code;
         char *rest = model_write(json, JSON_COMPACT);
         struct buf text;
-        /* A tree takes eight times as long for a long program as model_put_text(). */
+        /* Without a tree, which would copy a long program once more. */
         buf_init(&text, (rest ? strlen(rest) : 0) + 6 * code->len + KIB);
         bool fits = rest && buf_printf(&text, "{\"code\":") &&
                 model_put_text(&text, code->bytes ? code->bytes : "", code->len) && buf_add(&text, ",", 1) &&

@@ -18,7 +18,7 @@ struct display_work {
         struct workers *workers;
         char share[OWNER_KEY_MAX];
         struct buf frame;
-        display_encoder *encode;       /* NULL: nobody wants the text */
+        display_encoder *encode;       /* NULL: no text is made */
         json_t *data;                  /* the bundle; NULL: the frame has none */
         char *text;
         size_t len;

@@ -69,7 +69,7 @@ static void digest_of(struct http_request *request, char ret[static 65])
         files_sha256_bytes(all, strlen(all), ret);
 }
 
-/* Answer a request that was carried out as the run `id`, whose record is long, with this record. */
+/* Answer a repeated request with the long record of the run `id`, which carried out the first request. */
 static void answer_again(struct http_request *request, const char *id)
 {
         struct csn_error err;

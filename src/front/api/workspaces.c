@@ -69,12 +69,17 @@ static bool find(struct http_request *request, struct store_workspace *ret, stru
         return there && strcmp(ret->user, user_of(request)) == 0;
 }
 
-static void answer_missing(struct http_request *request, const struct csn_error *err, const char *what)
+/* Find the workspace of the path.  False: the request is answered; what: the word for the missing object. */
+static bool find_or_answer(struct http_request *request, const char *what, struct store_workspace *ret)
 {
-        if (err->code)
-                http_fail(request, err);
+        struct csn_error err;
+        if (find(request, ret, &err))
+                return true;
+        if (err.code)
+                http_fail(request, &err);
         else
                 api_no_such(request, what);
+        return false;
 }
 
 static int check_text(const char *field, const char *text, size_t len, size_t max, struct csn_error *err)
@@ -230,11 +235,8 @@ static void answer_list(struct work *work)
 void api_workspace_files(struct http_request *request)
 {
         struct store_workspace one;
-        struct csn_error err;
-        if (!find(request, &one, &err)) {
-                answer_missing(request, &err, "workspace");
+        if (!find_or_answer(request, "workspace", &one))
                 return;
-        }
         struct work *work = work_new(request, answer_list);
         work->dir = workspace_look(service_of(request)->store, one.id);
         work_begin(work, work_list);
@@ -246,14 +248,9 @@ void api_workspace_get(struct http_request *request)
 {
         const char *path = path_of(request);
         struct store_workspace one;
-        struct csn_error err;
         struct stat st;
-        if (!path)
+        if (!path || !find_or_answer(request, "file", &one))
                 return;
-        if (!find(request, &one, &err)) {
-                answer_missing(request, &err, "file");
-                return;
-        }
         auto_fd dir = workspace_look(service_of(request)->store, one.id);
         auto_fd fd = dir < 0 ? -1 : files_open_input(dir, path);
         const char *slash = strrchr(path, '/');
@@ -290,12 +287,8 @@ void api_workspace_delete(struct http_request *request)
         struct store_workspace one;
         struct workspace held;
         struct csn_error err;
-        if (!path)
+        if (!path || !find_or_answer(request, "file", &one))
                 return;
-        if (!find(request, &one, &err)) {
-                answer_missing(request, &err, "file");
-                return;
-        }
         if (workspace_take(service_of(request)->store, request->tenant, one.user, one.name, &room, &held, &err) < 0) {
                 service_fail_room(request, &err);
                 return;
@@ -322,10 +315,8 @@ void api_delete_workspace(struct http_request *request)
 {
         struct store_workspace one;
         struct csn_error err;
-        if (!find(request, &one, &err)) {
-                answer_missing(request, &err, "workspace");
+        if (!find_or_answer(request, "workspace", &one))
                 return;
-        }
         struct work *work = work_new(request, answer_removed);
         if (workspace_detach(service_of(request)->store, one.id, work->gone, &err) < 0) {
                 work_free(work, NULL);

@@ -496,7 +496,7 @@ static void judge0_submit(struct http_request *request)
                 http_json(request, MHD_HTTP_CREATED, json_pack("{s:s}", "token", run_id(run)));
 }
 
-/* Answer with a text, whose memory is taken. */
+/* Answer with a text.  The memory of the text becomes the callee's. */
 static void answer_text(struct http_request *request, struct buf *text)
 {
         http_answer_json(request, MHD_HTTP_OK, text->bytes);

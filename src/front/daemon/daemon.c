@@ -226,17 +226,38 @@ static void start_checkpoint(void *owner)
                 worker_submit(engine_workers(daemon->engine), "", &daemon->checkpoint);
 }
 
-static void on_clean(struct timer *timer)
+static bool clean_rows(struct daemon *daemon)
 {
-        struct daemon *daemon = timer->owner;
         struct csn_error err;
         bool more = false;
         if (store_clean(daemon->store, daemon->settings->engine.audit_retention_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-        more = run_storage_clean(daemon->store, engine_workers(daemon->engine), daemon->settings) || more;
-        if (!more)
+        return more;
+}
+
+static bool clean_files(struct daemon *daemon)
+{
+        return run_storage_clean_files(daemon->store);
+}
+
+static bool clean_workspaces(struct daemon *daemon)
+{
+        return run_storage_clean_workspaces(daemon->store, engine_workers(daemon->engine), daemon->settings);
+}
+
+/* Each step of the loop removes some expired objects of one kind. */
+static void on_clean(struct timer *timer)
+{
+        static bool (*const kinds[])(struct daemon *daemon) = { clean_rows, clean_files, clean_workspaces };
+        struct daemon *daemon = timer->owner;
+        bool more = kinds[daemon->clean_kind](daemon), over = false;
+        if (!more) {
+                daemon->clean_kind = (daemon->clean_kind + 1) % ARRAY_LEN(kinds);
+                over = daemon->clean_kind == 0;
+        }
+        if (over)
                 start_checkpoint(daemon);
-        loop_timer(daemon->loop, &daemon->clean, more ? 0 : CLEAN_US);
+        loop_timer(daemon->loop, &daemon->clean, over ? CLEAN_US : 0);
 }
 
 /* On a full disk it serves what it can, and says so. */

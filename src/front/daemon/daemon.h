@@ -45,6 +45,7 @@ struct daemon {
         struct service *service;
         struct store *store;       /* NULL: there is no engine.http */
         struct timer clean;        /* the store */
+        size_t clean_kind;         /* of the objects that the next step removes, see on_clean() */
         struct job checkpoint;     /* of the store's log, in a helper thread */
         struct csn_error checkpoint_error;
         struct timer watchdog;     /* the service manager's */

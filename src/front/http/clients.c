@@ -5,7 +5,7 @@
  * the deadlines of thousands of connections need one timer, and each event costs the same however many there are.
  *
  * When the listener is nearly full, each new connection closes another one: the oldest without a head, or the longest
- * idle one.  Among the first CANDIDATES of the list the one whose address or user has most connections is closed, so
+ * idle one.  Of the first CANDIDATES of the list, a connection of the address or user with most connections is closed:
  * a client with few connections is not closed for a client with thousands.  A connection with a request in progress is
  * never closed for another; how many of them a tenant may have is its share (SHARE_REQUESTS).
  */

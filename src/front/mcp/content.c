@@ -6,7 +6,7 @@
  *
  *   mcp_give   loop      take the answer from the call
  *   work       thread    read the answer, add blocks up to an image that is to be fetched, or write the message
- *   on_worked  loop      send the message; or fetch the image, whose bytes are the answer of the next work
+ *   on_worked  loop      send the message; or fetch an image, which the next work() adds as a block
  */
 #include "front/mcp/mcp.h"
 

@@ -99,7 +99,7 @@ static void on_note(void *owner, json_t *message)
         buf_done(&event);
 }
 
-/* What comes next of the event of an answer; NULL: nothing. */
+/* The next bytes of the event that carries an answer, at most PUSH_BYTES; NULL: the event is sent. */
 static const char *piece_of(const struct last *last, size_t *ret_len)
 {
         const struct bytes parts[] = { { (char *)(uintptr_t)EVENT_BEGIN, strlen(EVENT_BEGIN) },

@@ -1,6 +1,8 @@
 /* Records in files; see long_record.h. */
 #include "front/service/long_record.h"
 
+#include "base/discard.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -24,17 +26,18 @@ static int write_incoming(struct long_record *record, struct store *store, const
         return rc;
 }
 
-bool long_record_write(struct long_record *record, struct store *store, const char *tenant, const char *text,
+void long_record_write(struct long_record *record, struct store *store, const char *tenant, const char *text,
         size_t len)
 {
         struct csn_error err = { 0 };
         record->size = len;
         if (store && write_incoming(record, store, tenant, text, len, &err) == 0)
-                return true;
+                return;
         if (store)
                 log_text(LOG_ERROR, "a record of %zu bytes is kept in memory: %s", len, err.text);
         record->fd = io_memfd("record", text, len);
-        return record->fd >= 0;
+        if (record->fd < 0)
+                log_text(LOG_ERROR, "no file for a record of %zu bytes: %s", len, strerrordesc_np(errno));
 }
 
 bool long_record_keep(struct long_record *record, const char *id, int64_t until_ms)
@@ -57,9 +60,9 @@ int long_record_open(const struct long_record *record)
         return record->fd < 0 ? -1 : fcntl(record->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-void long_record_done(struct long_record *record)
+void long_record_done(struct long_record *record, struct workers *workers, const char *tenant)
 {
         incoming_close(record->incoming);
         record->incoming = NULL;
-        fd_close(&record->fd);
+        discard_fd(workers, tenant, &record->fd);
 }

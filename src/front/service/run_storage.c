@@ -216,12 +216,20 @@ void run_storage_sweep(struct store *store)
                 log_text(LOG_INFO, "%zu files that nobody knows were removed", gone);
 }
 
-bool run_storage_clean(struct store *store, struct workers *workers, const struct settings *settings)
+bool run_storage_clean_files(struct store *store)
 {
         struct csn_error err;
-        bool files = false, folders = false;
-        if (files_clean(store, &files, &err) < 0 ||
-                workspace_clean(store, workers, settings->engine.workspace_keep_ms, &folders, &err) < 0)
+        bool more = false;
+        if (files_clean(store, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
-        return files || folders;
+        return more;
+}
+
+bool run_storage_clean_workspaces(struct store *store, struct workers *workers, const struct settings *settings)
+{
+        struct csn_error err;
+        bool more = false;
+        if (workspace_clean(store, workers, settings->engine.workspace_keep_ms, &more, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        return more;
 }

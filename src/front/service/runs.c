@@ -31,7 +31,7 @@ void service_run_free(struct service_run *one)
         share_charge_done(&one->body);
         events_done(&one->events);
         buf_done(&one->record);
-        long_record_done(&one->file);
+        long_record_done(&one->file, engine_workers(service->engine), one->tenant);
         free(one);
 }
 

@@ -211,8 +211,10 @@ void run_storage_set(const struct http_request *request, struct run *run);
 int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
 /* Remove unfinished files of dead daemons. */
 void run_storage_sweep(struct store *store);
-/* Remove some expired files and workspaces, in 5 ms, by the workers' help; true: more have expired. */
-bool run_storage_clean(struct store *store, struct workers *workers, const struct settings *settings);
+/* Remove some expired files; true: more have expired. */
+bool run_storage_clean_files(struct store *store);
+/* Remove some expired workspaces; helper threads remove the folders.  true: more have expired. */
+bool run_storage_clean_workspaces(struct store *store, struct workers *workers, const struct settings *settings);
 
 /* ---- the audit (audit.c) ---- */
 

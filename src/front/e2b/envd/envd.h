@@ -94,7 +94,7 @@ bool rpc_bool(const json_t *json, const char *name, bool def);
  * was answered.
  */
 json_t *rpc_body(struct http_request *request, bool stream, const struct e2b_member *members);
-/* load() of the converter of a stream, whose message is in an envelope. */
+/* load() of the converters of streams: the message is in an envelope of Connect RPC. */
 json_t *rpc_load_stream(const char *text, size_t len, struct csn_error *err);
 /* Send the answer.  The reference becomes the callee's. */
 void rpc_answer(struct http_request *request, json_t *json);

@@ -78,7 +78,7 @@ void e2b_drop_execution(void *given);
 
 /* A line {"type":"result",…} for a bundle of MIME types; the caller's reference. */
 json_t *e2b_result(const json_t *bundle, const char *language, bool is_main);
-/* Whether the language is one of JavaScript's, whose results e2b_result() makes otherwise than those of all others. */
+/* Whether the language is JavaScript or TypeScript: e2b_result() leaves out JSON beside a plain text for these. */
 bool e2b_is_script(const char *language);
 
 #endif
