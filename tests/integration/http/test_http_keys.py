@@ -223,7 +223,7 @@ def test_cpu_time_of_programs_in_sandboxes_counts(place):
     status, _, sandbox = place.web.ask('POST', '/v1/sandboxes', {}, **key)
     assert status == 201
     processes = f'/v1/sandboxes/{sandbox["id"]}/processes'
-    status, _, done = place.web.ask('POST', processes, {'args': ['/usr/bin/python3', '-c', BURN.format(1)]}, **key)
+    status, _, done = place.web.ask('POST', processes, {'args': ['/usr/bin/python3', '-c', BURN.format(30)]}, **key)
     assert (status, done['signal'], done['limit']) == (200, 9, 'cpu_ms_per_day')
     until(lambda: cpu_used(place, 'cell') >= 900)
     for path, body in ((processes, {'args': ['/bin/true']}), ('/v1/sandboxes', {}), ('/v1/sessions', {}), ('/v1/runs', {'language': 'bash', 'code': 'true'})):
