@@ -30,12 +30,13 @@ struct backend_program {
         struct wire_program program;
         const struct run_request *request;   /* with the language's name: for a backend with interpreters of its own */
         const char *language;
-        int stdin_fd;                    /* -1: no standard input */
+        const void *stdin_bytes;
+        size_t stdin_len;                /* 0: no standard input */
         size_t files_n;
         /*
-         * Describe input file i.  On success *ret_fd is its open content, which becomes the callee's, or -1 if the
-         * content is in memory.  Called when the handoff socket has room for the file.  Errors: any, which refuse the
-         * sandbox.
+         * Describe input file i.  On success *ret_fd is its open content, which becomes the backend's, or -1 if the
+         * content is in memory, however long the content is.  Called when the handoff socket has room for the file,
+         * and perhaps again before the file is sent.  Errors: any, which refuse the sandbox.
          */
         int (*file)(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err);
         void *owner;

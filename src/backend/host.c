@@ -30,7 +30,7 @@ struct host_job {
         struct timer deadline;
         char folder[64];
         int home;
-        int fds[WIRE_STDIO];             /* the program's, until it starts; 0 is not used */
+        int fds[WIRE_STDIO];             /* the program's, until it starts */
         uint64_t started_us, disk_bytes;
         unsigned reasons;
         struct timer dropped;            /* killed before it had a program: told from the loop */
@@ -208,9 +208,8 @@ static _Noreturn void become_program(const struct host_job *job, const struct ba
         sigset_t none;
         int fds[WIRE_STDIO];
         sigemptyset(&none);
-        int null = what->stdin_fd >= 0 ? what->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
         for (int i = 0; i < WIRE_STDIO; i++)
-                fds[i] = fcntl(i == 0 ? null : job->fds[i], F_DUPFD_CLOEXEC, 10);
+                fds[i] = fcntl(job->fds[i], F_DUPFD_CLOEXEC, 10);
         for (int i = 0; i < WIRE_STDIO; i++)
                 if (dup2(fds[i], i) < 0)
                         _exit(126);
@@ -311,6 +310,10 @@ static int host_start(struct backend_link *link, uint32_t id, const struct backe
                 return err_interpreter(err, what->program.argv[0]);
         if (put_files(what, job->home, err) < 0)
                 return -err->code;
+        job->fds[0] = what->stdin_len ? io_memfd("stdin", what->stdin_bytes, what->stdin_len)
+                                      : open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (job->fds[0] < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make standard input");
         struct arena arena = { 0 };
         char **argv = host_argv(&arena, &what->program, job->folder);
         char **env = host_env(&arena, &what->program, job->folder);

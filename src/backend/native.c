@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +16,9 @@
 /* of one sandbox and its supervisor, counted generously; more of them are a question of load */
 #define DESCRIPTORS_MIN 32
 #define SOCKET_FD 3
+/* A program may have WIRE_FILES_MAX files and as long contents as fit in a body; docs/design/loop-steps.md. */
+#define FEED_US 2000                             /* of one step that sends a program to its sandbox */
+#define COPY_SLICE (256 * KIB)                   /* bytes copied into a memfd between two looks at the clock */
 
 struct native_job {
         struct native_job *next;
@@ -25,6 +29,8 @@ struct native_job {
         struct watch handoff;                       /* its fd is ours, -1 before READY and when all is sent */
         const struct backend_program *program;   /* to be sent, or NULL */
         size_t sent;                             /* of its files */
+        int copy_fd;                             /* memfd of a long content that is sent next, or -1 */
+        size_t copied;                           /* bytes of the content in copy_fd */
 };
 
 struct backend_link {
@@ -154,6 +160,7 @@ static void forget_job(struct native_job *job)
 {
         loop_unwatch(job->link->loop, &job->handoff);
         fd_close(&job->handoff.fd);
+        fd_close(&job->copy_fd);
         for (struct native_job **at = &job->link->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;
@@ -206,7 +213,30 @@ static int send_packet(struct native_job *job, struct buf *packet, bool fits, in
         return rc;
 }
 
-static int send_file(struct native_job *job, struct csn_error *err)
+/* Go on copying a content to job->copy_fd.  0: the whole content is there; 1: the time is over; -1 with errno. */
+static int copy_content(struct native_job *job, const char *bytes, size_t len, uint64_t until_us)
+{
+        if (job->copy_fd >= 0 && job->copied == len)
+                return 0;
+        if (job->copy_fd < 0) {
+                job->copied = 0;
+                job->copy_fd = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        }
+        if (job->copy_fd < 0)
+                return -1;
+        do {
+                size_t n = min_u64(COPY_SLICE, len - job->copied);
+                if (io_write_all(job->copy_fd, bytes + job->copied, n) < 0)
+                        return -1;
+                job->copied += n;
+                if (job->copied == len)
+                        return io_seal(job->copy_fd);
+        } while (clock_us() < until_us);
+        return 1;
+}
+
+/* 1: the time is over, and the file is not sent. */
+static int send_file(struct native_job *job, uint64_t until_us, struct csn_error *err)
 {
         const struct backend_program *program = job->program;
         struct wire_file file;
@@ -215,19 +245,38 @@ static int send_file(struct native_job *job, struct csn_error *err)
         if (program->file(program->owner, job->sent, &file, &source, err) < 0)
                 return -err->code;
         auto_fd fd = source;
+        if (file.content_len > WIRE_INLINE_MAX) {
+                int rc = copy_content(job, file.content, file.content_len, until_us);
+                if (rc != 0)
+                        return rc > 0 ? rc : err_set(err, CSN_E_SYSTEM, errno, "hold the input file %s", file.name);
+                file.content = NULL;
+                file.content_len = 0;
+        }
         buf_init(&packet, WIRE_MAX);
-        return send_packet(job, &packet, wire_put_file(&packet, &file), fd, err);
+        int rc = send_packet(job, &packet, wire_put_file(&packet, &file), fd >= 0 ? fd : job->copy_fd, err);
+        if (rc == 0)
+                fd_close(&job->copy_fd);
+        return rc;
 }
 
-static int send_rest(struct native_job *job, struct csn_error *err)
+/* 1: the time is over, and something is left. */
+static int send_rest(struct native_job *job, uint64_t until_us, struct csn_error *err)
 {
         const struct backend_program *program = job->program;
         struct buf packet;
-        for (; job->sent < program->files_n; job->sent++)
-                if (send_file(job, err) < 0)
-                        return -err->code;
+        for (; job->sent < program->files_n; job->sent++) {
+                int rc = clock_us() < until_us ? send_file(job, until_us, err) : 1;
+                if (rc != 0)
+                        return rc;
+        }
+        int rc = program->stdin_len ? copy_content(job, program->stdin_bytes, program->stdin_len, until_us) : 0;
+        if (rc != 0)
+                return rc > 0 ? rc : err_set(err, CSN_E_SYSTEM, errno, "make standard input");
         buf_init(&packet, WIRE_MAX);
-        return send_packet(job, &packet, wire_put_program(&packet, &program->program), program->stdin_fd, err);
+        rc = send_packet(job, &packet, wire_put_program(&packet, &program->program), job->copy_fd, err);
+        if (rc == 0)
+                fd_close(&job->copy_fd);
+        return rc;
 }
 
 /* Ours to tell; the supervisor's own word on the kill that follows finds nobody any more. */
@@ -240,15 +289,17 @@ static void give_up(struct native_job *job, const struct csn_error *err)
         link->events->refused(owner, err);
 }
 
+/* What is left, for the time of a step: then the socket, which has room, calls again from a later step. */
 static void feed(struct native_job *job)
 {
         struct backend_link *link = job->link;
         struct csn_error err = { 0 };
         if (!job->program || job->handoff.fd < 0)
                 return;
-        if (send_rest(job, &err) < 0) {
-                bool full = err.code == CSN_E_BUSY && err.sys == EAGAIN;
-                if (full && loop_watch(link->loop, &job->handoff, job->handoff.fd, EPOLLOUT, &err) == 0)
+        int rc = send_rest(job, clock_us() + FEED_US, &err);
+        if (rc != 0) {
+                bool later = rc > 0 || (err.code == CSN_E_BUSY && err.sys == EAGAIN);
+                if (later && loop_watch(link->loop, &job->handoff, job->handoff.fd, EPOLLOUT, &err) == 0)
                         return;
                 if (err.sys != EPIPE) {
                         give_up(job, &err);
@@ -520,7 +571,7 @@ static int native_open(struct loop *loop, const struct backend_options *options,
 static struct native_job *job_new(struct backend_link *link, uint32_t id, void *owner)
 {
         struct native_job *job = mem_alloc(sizeof *job);
-        *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner,
+        *job = (struct native_job){ .next = link->jobs, .link = link, .id = id, .owner = owner, .copy_fd = -1,
                                     .handoff = { .fd = -1, .ready = handoff_ready, .owner = job } };
         link->jobs = job;
         return job;

@@ -93,6 +93,8 @@ int io_write_file(int dir_fd, const char *path, const char *text);
 
 /* A sealed, read-only memfd with these bytes, at offset 0; owned by the caller.  -1 with errno. */
 int io_memfd(const char *name, const void *bytes, size_t len);
+/* Seal a memfd made with MFD_ALLOW_SEALING, and set its offset to 0.  0, or -1 with errno. */
+int io_seal(int fd);
 /* Block these signals and return a non-blocking signalfd(2) for them, owned by the caller.  Errors: CSN_E_SYSTEM. */
 int io_signals(const int *numbers, size_t n, struct csn_error *err);
 /* SIGINT, SIGTERM and SIGHUP: requests to end a program. */
@@ -122,6 +124,7 @@ char *arena_copy(struct arena *arena, const char *text, size_t len);   /* len by
 char *arena_text(struct arena *arena, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void arena_join(struct arena *arena, struct arena *other);             /* take over all memory of the other arena */
 void arena_done(struct arena *arena);                                  /* free all; the arena is empty again */
+bool arena_is_large(const struct arena *arena, size_t size);           /* whether the arena has at least that size */
 
 /* ---- buffers (buf.c) ---- */
 

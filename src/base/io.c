@@ -85,12 +85,17 @@ int io_write_file(int dir_fd, const char *path, const char *text)
         return n >= 0 && (size_t)n == len ? 0 : -1;
 }
 
+int io_seal(int fd)
+{
+        if (lseek(fd, 0, SEEK_SET) < 0)
+                return -1;
+        return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ? -1 : 0;
+}
+
 int io_memfd(const char *name, const void *bytes, size_t len)
 {
         auto_fd fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        if (fd < 0 || io_write_all(fd, bytes, len) < 0 || lseek(fd, 0, SEEK_SET) < 0)
-                return -1;
-        if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+        if (fd < 0 || io_write_all(fd, bytes, len) < 0 || io_seal(fd) < 0)
                 return -1;
         return take_fd(&fd);
 }

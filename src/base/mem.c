@@ -100,6 +100,14 @@ void arena_join(struct arena *arena, struct arena *other)
         other->blocks = NULL;
 }
 
+bool arena_is_large(const struct arena *arena, size_t size)
+{
+        size_t sum = 0;
+        for (const struct arena_block *block = arena->blocks; block && sum < size; block = block->next)
+                sum += block->size;
+        return sum >= size;
+}
+
 void arena_done(struct arena *arena)
 {
         for (struct arena_block *block = arena->blocks, *next; block; block = next) {

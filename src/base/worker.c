@@ -357,3 +357,37 @@ void workers_count(struct workers *workers, size_t *ret_waiting, size_t *ret_run
         *ret_running = workers->running;
         pthread_mutex_unlock(&workers->lock);
 }
+
+/* ---- memory ---- */
+
+/* An arena that nothing uses any more. */
+struct garbage {
+        struct job job;
+        struct arena arena;
+};
+
+static void work_free(struct job *job)
+{
+        struct garbage *garbage = job->owner;
+        arena_done(&garbage->arena);
+}
+
+static void on_freed(struct job *job)
+{
+        if (job->dropped)
+                work_free(job);
+        free(job->owner);
+}
+
+void worker_free(struct workers *workers, const char *share, struct arena *arena)
+{
+        if (!workers || !arena_is_large(arena, WORKER_FREE_MIN)) {
+                arena_done(arena);
+                return;
+        }
+        struct garbage *garbage = mem_alloc(sizeof *garbage);
+        *garbage = (struct garbage){ .job = { .work = work_free, .done = on_freed, .owner = garbage },
+                .arena = *arena };
+        *arena = (struct arena){ 0 };
+        worker_submit(workers, share, &garbage->job);
+}

@@ -18,6 +18,7 @@
 #define WORKER_THREADS_MAX 4           /* each job may hold the memory of a large body or record */
 #define WORKER_NICE 10                 /* setpriority(2), of each helper thread */
 #define WORKER_SHARE_MAX 80            /* bytes of a share's name, with its NUL */
+#define WORKER_FREE_MIN (2 * MIB)      /* bytes of an arena; the kernel takes 10 ms to free 60 MiB */
 
 struct workers;
 
@@ -50,6 +51,8 @@ bool worker_cancel(struct workers *workers, struct job *job);
  * called.  For the end of a program, and for owners that cannot wait for done().
  */
 void worker_wait(struct workers *workers, struct job *job);
+/* Free all memory of an arena, which is empty after the call: from WORKER_FREE_MIN on in a helper thread. */
+void worker_free(struct workers *workers, const char *share, struct arena *arena);
 /* Whether the caller is in a helper thread. */
 bool worker_is_here(void);
 /* Jobs that wait and jobs that run. */

@@ -177,7 +177,7 @@ static void a_zygote_enters_the_sandbox_of_a_guest(void)
         struct heard host = { 0 }, guest = { 0 };
         struct instance *inside = NULL;
         const int fds[WIRE_ENTRY_HANDOFF] = { 0 };
-        const struct backend_program program = { .stdin_fd = -1 };
+        const struct backend_program program = { 0 };
         struct csn_error err;
         const struct instance *outside = make(&instances, &host);
         fake.events->ready(fake.owner, &boundary, &fake_ends);

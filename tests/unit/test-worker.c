@@ -176,11 +176,46 @@ static void the_end_waits_for_running_jobs_and_drops_the_others(void)
         CHECK(ran > 0 && ran + dropped == (int)ARRAY_LEN(many));
 }
 
+static void a_large_arena_is_freed_by_a_thread(void)
+{
+        struct arena arena = { 0 };
+        size_t waiting, running;
+        struct csn_error err;
+        begin();
+        arena_alloc(&arena, WORKER_FREE_MIN - 1000);
+        CHECK(!arena_is_large(&arena, WORKER_FREE_MIN));
+        worker_free(workers, "a", &arena);
+        workers_count(workers, &waiting, &running);
+        CHECK(!arena.blocks && waiting + running == 0);
+        struct held held[2];
+        for (int i = 0; i < 2; i++) {
+                held_init(&held[i]);
+                worker_submit(workers, "a", &held[i].job);
+        }
+        for (int i = 0; i < 2; i++)
+                arena_alloc(&arena, WORKER_FREE_MIN - 1000);
+        CHECK(arena_is_large(&arena, WORKER_FREE_MIN));
+        worker_free(workers, "a", &arena);
+        workers_count(workers, &waiting, &running);
+        CHECK(!arena.blocks && waiting >= 1);
+        for (int i = 0; i < 2; i++)
+                held_open(&held[i]);
+        while (held[0].done + held[1].done < 2)
+                CHECK(loop_step(loop, 1000, &err) == 0);
+        for (int i = 0; i < 2; i++)
+                held_free(&held[i]);
+        end();
+        arena_alloc(&arena, WORKER_FREE_MIN);
+        worker_free(NULL, "a", &arena);
+        CHECK(!arena.blocks);
+}
+
 int main(void)
 {
         RUN(a_job_ends_in_the_loop);
         RUN(one_share_leaves_a_thread_for_others);
         RUN(a_waiting_job_can_be_cancelled_and_a_running_one_not);
         RUN(the_end_waits_for_running_jobs_and_drops_the_others);
+        RUN(a_large_arena_is_freed_by_a_thread);
         return tap_done();
 }

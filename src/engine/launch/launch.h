@@ -7,6 +7,8 @@
 #ifndef ENGINE_LAUNCH_LAUNCH_H
 #define ENGINE_LAUNCH_LAUNCH_H
 
+#include <stdatomic.h>
+
 #include "backend/backend.h"
 #include "engine/output/files.h"
 #include "lang/lang.h"
@@ -17,17 +19,24 @@
 #define LAUNCH_LABEL "run"
 #define TOOLS_PATH ":/opt/caisson/tools/bin"      /* appended to PATH where the command `tool` exists */
 
+/* A kept file, as its owner knows the file.  The name is from the arena. */
+struct launch_kept {
+        const char *name;
+        uint64_t size;
+        char sha256[65];
+};
+
 /*
  * The owner of files that outlive runs.  The engine knows neither ids nor folders of such files.  Descriptors are for
  * reading where nothing else is said.
  */
 struct run_storage {
         /*
-         * Open a kept file that the request names.  *ret_name is the file's name, from the arena.  Errors: CSN_E_INPUT,
-         * the same for a missing file and for a file of another owner.
+         * Find a kept file that the request names, and open its content.  Errors: CSN_E_INPUT, the same for a missing
+         * file and for a file of another owner.
          */
-        int (*open)(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd,
-                struct csn_error *err);
+        int (*find)(void *owner, const char *id, struct arena *arena, struct launch_kept *ret, struct csn_error *err);
+        int (*open)(void *owner, const char *id, int *ret_fd, struct csn_error *err);
         /*
          * begin() is called before the functions that a helper thread may call: keep(), weigh().  These use nothing
          * of the storage but what is the run's.  begin() may be NULL.
@@ -63,6 +72,7 @@ struct launch_input {
         const char *name;
         const char *path;              /* or NULL */
         const char *id;                /* of a kept file, or NULL */
+        const struct launch_kept *kept;
         struct bytes content;
         unsigned mode;
         bool hidden;                   /* the program itself: not listed among the inputs */
@@ -90,27 +100,45 @@ struct launch {
         struct wire_shape shape;
         struct backend_program program;        /* limits, arguments, environment, standard input, files */
         const char *main_file;
-        struct launch_input *inputs;
-        size_t inputs_n;
-        struct file_input *digests;            /* sizes and hashes of the inputs, in the same order */
         int work_fd;                           /* the work folder, locked, or -1 */
         const char *work_dir;                  /* path of the work folder; NULL: none, or a workspace */
         int work_temp_fd;                      /* of a workspace: folder for files that are not whole */
         bool entered;                          /* the work folder is a workspace of the storage */
         struct warning *warnings;              /* for the record of the run */
         size_t warnings_n;
+        /* Set by launch_find_kept(): of the files of the request that have an id. */
+        struct launch_kept *kept;
+        size_t sought;                         /* files of the request that need no look-up any more */
+        /* Set by launch_examine(). */
+        struct launch_input *inputs;
+        size_t inputs_n;
+        struct file_input *digests;            /* sizes and hashes of the inputs, in the same order */
+        atomic_bool given_up;                  /* set by any thread: the result of launch_examine() is not used */
 };
 
 /* The settings and the added languages stay the caller's and must outlive the launch. */
 void launch_init(struct launch *launch, const struct settings *settings, const struct language *added);
-/* Close the work folder and standard input, and free the arena. */
+/* Close the work folder, and free the arena. */
 void launch_done(struct launch *launch);
 
 /*
- * Complete the request from profile, defaults and ceilings, and derive the rest from it.  Errors: as records have them,
+ * Complete the request from profile, defaults and ceilings, derive the rest from it, and open the work folder.  A
+ * program that is started needs launch_find_kept() and launch_examine() in addition.  Errors: as records have them,
  * with the field of the request.
  */
 int launch_prepare(struct launch *launch, struct csn_error *err);
+/*
+ * Find kept files of the request until a time by clock_us(), at least one.  1: files are left for another call.
+ * Errors: as of launch_prepare().
+ */
+int launch_find_kept(struct launch *launch, uint64_t until_us, struct csn_error *err);
+/* Whether launch_examine() is for a helper thread: it may take longer than a step of the loop may. */
+bool launch_is_long(const struct launch *launch);
+/*
+ * List the input files with their sizes and hashes; launch->program is complete after that.  In the loop or in a helper
+ * thread: uses nothing but the launch.  Errors: as of launch_prepare(); any, if the result is not used (given_up).
+ */
+int launch_examine(struct launch *launch, struct csn_error *err);
 /* After launch_prepare(): change the arguments so that the program is compiled and not run. */
 void launch_for_compiling(struct launch *launch);
 /*
@@ -119,8 +147,6 @@ void launch_for_compiling(struct launch *launch);
  */
 int launch_check_needed(struct launch *launch, struct csn_error *err);
 
-/* Fill standard input's descriptor from the request; nothing happens if it is open.  Errors: CSN_E_SYSTEM. */
-int launch_open_stdin(struct launch *launch, struct csn_error *err);
 /* Unlock and close the work folder, and drop files that are not published.  Harmless twice. */
 void launch_close_work(struct launch *launch);
 /*

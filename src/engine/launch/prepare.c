@@ -1,16 +1,14 @@
 /*
- * From a request to what a backend needs: the whole request, arguments, environment, input files; or to what an
- * interpreter needs.
+ * From a request to what a backend needs: the whole request, arguments, environment; or to what an interpreter needs.
+ * inputs.c has the input files.
  */
 #include "engine/launch/launch_private.h"
 
 #include "egress/egress.h"
 #include "sandbox/sandbox.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define JUDGED_WAITING 9                  /* times wall_ms; see run_set_judged() */
 #define JUDGED_WAITING_MAX_MS 86400000    /* the supervisor's maximum */
@@ -149,182 +147,6 @@ static void build_env(struct launch *launch)
         launch->program.program.env_n = n;
 }
 
-/* ---- input files ---- */
-
-static int open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err)
-{
-        struct launch *launch = owner;
-        const struct launch_input *input = &launch->inputs[i];
-        *ret_fd = -1;
-        *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
-        if (!input->path && !input->id && input->content.len <= WIRE_INLINE_MAX) {
-                ret_file->content = input->content.bytes ? input->content.bytes : "";
-                ret_file->content_len = input->content.len;
-        } else if (input->id) {
-                char *name;
-                return launch->storage->open(launch->storage_owner, input->id, &launch->arena, &name, ret_fd, err);
-        } else if (input->path) {
-                /* Opened again here, one at a time: there may be more inputs than descriptors. */
-                *ret_fd = input->work ? files_open_input(launch->work_fd, input->name)
-                                      : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-                if (*ret_fd < 0)
-                        return err_set(err, CSN_E_INPUT, errno, "open the input file %s",
-                                launch->entered ? input->name : input->path);
-        } else {
-                *ret_fd = io_memfd("input", input->content.bytes, input->content.len);
-                if (*ret_fd < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "hold the input file %s", input->name);
-        }
-        return 0;
-}
-
-static const char *last_part(const char *path)
-{
-        const char *slash = strrchr(path, '/');
-        return slash ? slash + 1 : path;
-}
-
-/* Size and hash of an input, which also shows that it can be read and is a file. */
-static int examine_input(struct launch *launch, size_t i, uint64_t *left, struct csn_error *err)
-{
-        const struct launch_input *input = &launch->inputs[i];
-        struct file_input *digest = &launch->digests[i];
-        struct wire_file file;
-        struct stat st;
-        int opened = -1;
-        bool fits = true;
-        digest->name = input->name;
-        digest->size = input->content.len;
-        if (input->path || input->id) {
-                if (open_input(launch, i, &file, &opened, err) < 0)
-                        return -err->code;
-                auto_fd fd = opened;
-                if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                        return err_field(err, "/files", "%s is not a regular file", input->name);
-                fits = (uint64_t)st.st_size <= *left && files_sha256(fd, *left, digest->sha256, &digest->size) == 0;
-        } else if (digest->size <= *left) {
-                files_sha256_bytes(input->content.bytes, input->content.len, digest->sha256);
-        } else {
-                fits = false;
-        }
-        if (!fits)
-                return err_field(err, "/files",
-                        "the input files are together larger than input_bytes=%" PRIu64 " or disk_bytes=%" PRIu64
-                        " allow; %s does not fit",
-                        launch->request.limits.input_bytes, launch->request.limits.disk_bytes, input->name);
-        *left -= digest->size;
-        return 0;
-}
-
-/* What a file is called that has no name of its own here. */
-static int name_of_kept(struct launch *launch, const struct input_file *file, const char **ret, struct csn_error *err)
-{
-        char *name;
-        int opened = -1;
-        if (!file->id) {
-                *ret = last_part(file->path);
-                return 0;
-        }
-        if (launch->storage->open(launch->storage_owner, file->id, &launch->arena, &name, &opened, err) < 0)
-                return -err->code;
-        fd_close(&opened);
-        *ret = name;
-        return 0;
-}
-
-static int add_request_files(struct launch *launch, struct csn_error *err)
-{
-        const struct run_request *request = &launch->request;
-        for (size_t i = 0; i < request->files_n; i++) {
-                const struct input_file *file = &request->files[i];
-                struct launch_input *input = &launch->inputs[launch->inputs_n++];
-                struct csn_error why;
-                const char *name = file->name;
-                if (!HAS(file, input_file, name) && name_of_kept(launch, file, &name, err) < 0)
-                        return -err->code;
-                *input = (struct launch_input){ .name = name, .path = file->path, .id = file->id,
-                                             .content = file->content, .mode = 0644 };
-                if (wire_name_check(input->name, strlen(input->name), &why) < 0)
-                        return err_field(err, "/files", "\"%.80s\" cannot be the name of an input file: %s",
-                                input->name, why.text);
-        }
-        return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The program's own file is the first input.  A request may have 10,000 files, so the names are sorted. */
-static int check_names(struct launch *launch, struct csn_error *err)
-{
-        size_t n = launch->inputs_n;
-        const char **names = arena_alloc(&launch->arena, n * sizeof *names + 1);
-        for (size_t i = 0; i < n; i++)
-                names[i] = launch->inputs[i].name;
-        qsort(names, n, sizeof *names, by_name);
-        for (size_t i = 1; i < n; i++) {
-                if (strcmp(names[i], names[i - 1]) != 0)
-                        continue;
-                bool program = strcmp(names[i], launch->inputs[0].name) == 0;
-                return err_field(err, program ? "/name" : "/files", "two input files have the name %s%s", names[i],
-                        program ? ", which is the program's; give the program another" : "");
-        }
-        return 0;
-}
-
-/* The files of a work folder come last, so that what the request itself brings wins. */
-static int add_work_files(struct launch *launch, struct csn_error *err)
-{
-        struct file_rules rules = { .files_max = launch->request.limits.disk_files, .time_ms = 30000 };
-        struct file_list list;
-        if (launch->work_fd < 0)
-                return 0;
-        if (files_list(launch->work_fd, &rules, &launch->arena, &list, err) < 0)
-                return -err->code;
-        if (list.truncated)
-                return err_field(err, launch->entered ? "/workspace" : "/work_dir",
-                        "the folder has more files than disk_files=%" PRIu64 " allows",
-                        launch->request.limits.disk_files);
-        struct launch_input *all = arena_alloc(&launch->arena, (launch->inputs_n + list.n + 1) * sizeof *all);
-        memcpy(all, launch->inputs, launch->inputs_n * sizeof *all);
-        launch->inputs = all;
-        for (size_t i = 0; i < list.n; i++) {
-                bool known = wire_name_check(list.files[i].name, strlen(list.files[i].name), NULL) < 0;
-                for (size_t k = 0; k < launch->inputs_n && !known; k++)
-                        known = strcmp(all[k].name, list.files[i].name) == 0;
-                if (!known)
-                        all[launch->inputs_n++] = (struct launch_input){ .name = list.files[i].name,
-                                .mode = 0644,
-                                .work = true,
-                                .path = launch->entered
-                                        ? list.files[i].name
-                                        : arena_text(&launch->arena, "%s/%s", launch->work_dir, list.files[i].name) };
-        }
-        return 0;
-}
-
-static int gather_inputs(struct launch *launch, struct csn_error *err)
-{
-        const struct run_request *request = &launch->request;
-        uint64_t left = min_u64(request->limits.input_bytes, request->limits.disk_bytes);
-        launch->inputs = arena_alloc(&launch->arena, (1 + request->files_n) * sizeof *launch->inputs);
-        launch->inputs[launch->inputs_n++] = (struct launch_input){
-                .name = launch->main_file, .content = request->code, .mode = 0444, .hidden = true
-        };
-        if (add_request_files(launch, err) < 0 || check_names(launch, err) < 0 || add_work_files(launch, err) < 0)
-                return -err->code;
-        if (launch->inputs_n > WIRE_FILES_MAX)
-                return err_field(err, "/files", "%zu input files; at most %d are possible", launch->inputs_n,
-                        WIRE_FILES_MAX);
-        launch->digests = arena_alloc(&launch->arena, launch->inputs_n * sizeof *launch->digests);
-        for (size_t i = 0; i < launch->inputs_n; i++)
-                if (examine_input(launch, i, &left, err) < 0)
-                        return -err->code;
-        return 0;
-}
-
 /* ---- the sandbox ---- */
 
 static void build_argv(struct launch *launch)
@@ -399,10 +221,8 @@ static void build_sandbox(struct launch *launch)
                 .open_files = limits->open_files,
                 .background_ms = limits->background_ms,
         };
-        launch->program.files_n = launch->inputs_n;
-        launch->program.file = open_input;
-        launch->program.owner = launch;
-        launch->program.stdin_fd = -1;
+        launch->program.stdin_bytes = request->stdin.bytes;
+        launch->program.stdin_len = request->stdin.len;
 }
 
 static int check_network(const struct run_request *request, struct csn_error *err)
@@ -492,7 +312,7 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
         if (launch->backend == &backend_host && request->network != network_NONE)
                 return err_field(err, "/network",
                         "the host backend has the host's own network; network has to be none");
-        if (check_tools(launch, err) < 0 || work_open(launch, err) < 0 || gather_inputs(launch, err) < 0)
+        if (check_tools(launch, err) < 0 || work_open(launch, err) < 0)
                 return -err->code;
         build_env(launch);
         build_argv(launch);
@@ -512,24 +332,14 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
 void launch_init(struct launch *launch, const struct settings *settings, const struct language *added)
 {
         *launch = (struct launch){
-                .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1, .program = { .stdin_fd = -1 }
+                .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1
         };
 }
 
 void launch_done(struct launch *launch)
 {
-        fd_close(&launch->program.stdin_fd);
         launch_close_work(launch);
         arena_done(&launch->arena);
-}
-
-int launch_open_stdin(struct launch *launch, struct csn_error *err)
-{
-        const struct bytes *bytes = &launch->request.stdin;
-        if (!bytes->len || launch->program.stdin_fd >= 0)
-                return 0;
-        launch->program.stdin_fd = io_memfd("stdin", bytes->bytes, bytes->len);
-        return launch->program.stdin_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make standard input") : 0;
 }
 
 json_t *launch_as_execution(const struct launch *launch)

@@ -546,7 +546,7 @@ static int start(struct context *context, struct csn_error *err)
         bool warm = context->language->zygote && !context->cold && context->request.user == account_USER &&
                 pools_find_zygote(psandbox->engine->pools, psandbox->launch.request.image) != 0;
         arena_done(&context->started);
-        context->program = (struct backend_program){ .limits = psandbox->launch.program.limits, .stdin_fd = -1 };
+        context->program = (struct backend_program){ .limits = psandbox->launch.program.limits };
         lang_context_program(context->language, &context->started, warm, program);
         program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n,
                 &context->started, &program->env_n);

@@ -33,6 +33,19 @@ static void leave_owner(struct run *run)
         owner_release(run->engine, owner);
 }
 
+void queue_examine(struct run *run)
+{
+        owner_of(run)->examining++;
+        run->engine->examining++;
+}
+
+void queue_examined(struct run *run)
+{
+        run->queue_owner->examining--;
+        run->engine->examining--;
+        leave_owner(run);
+}
+
 void queue_add(struct run *run, bool front)
 {
         struct engine *engine = run->engine;
@@ -170,11 +183,11 @@ static size_t own_room(const struct owner *owner)
  */
 static size_t queue_waiting(const struct engine *engine, size_t slots)
 {
-        size_t may_begin = engine->checking;
+        size_t coming = engine->examining + engine->checking, may_begin = coming;
         for (const struct owner *owner = engine->owners; owner;
                 owner = owner->next == engine->owners ? NULL : owner->next)
                 may_begin += owner->queued < own_room(owner) ? owner->queued : own_room(owner);
-        return engine->queued + engine->checking - (may_begin < slots ? may_begin : slots);
+        return engine->queued + coming - (may_begin < slots ? may_begin : slots);
 }
 
 static void queue_count(const struct engine *engine, const char *key, size_t *ret_queued, size_t *ret_running)
@@ -183,7 +196,7 @@ static void queue_count(const struct engine *engine, const char *key, size_t *re
         for (const struct owner *owner = engine->owners; owner;
                 owner = owner->next == engine->owners ? NULL : owner->next)
                 if (strcmp(owner->key, key) == 0) {
-                        *ret_queued = owner->queued + owner->waiting;
+                        *ret_queued = owner->examining + owner->queued + owner->waiting;
                         *ret_running = owner_running(owner);
                 }
 }
@@ -203,8 +216,8 @@ int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_er
 {
         const struct engine *engine = run->engine;
         size_t max = queue_running_max(engine), slots = engine->running < max ? max - engine->running : 0;
-        size_t waiting = queue_waiting(engine, slots), begin_soon = engine->queued + engine->checking - waiting, queued,
-               running;
+        size_t waiting = queue_waiting(engine, slots), queued, running,
+               begin_soon = engine->examining + engine->checking + engine->queued - waiting;
         queue_count(engine, run->owner_key, &queued, &running);
         const struct run_quota *quota = &run->quota;
         bool waits = !run->skips_queue && !HAS(&run->launch.request, run_request, context) &&

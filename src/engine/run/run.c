@@ -201,7 +201,7 @@ static int begin(struct run *run, struct csn_error *err)
         struct engine *engine = run->engine;
         struct instance *instance = NULL;
         uint32_t zygote = 0;
-        if (run_quota_begin(run, err) < 0 || launch_open_stdin(&run->launch, err) < 0)
+        if (run_quota_begin(run, err) < 0)
                 return -err->code;
         run->launch.program.limits.cpu_ms = run_quota_cpu_max_ms(run);
         if (engine->pools && !run->cold && run->launch.backend == &backend_native)
@@ -279,29 +279,26 @@ static void on_policy(struct run *run)
         }
 }
 
-void run_start(struct run *run, bool local, const struct run_events *events, void *owner)
+static void finish_cancelled(struct run *run)
 {
-        struct csn_error err = { 0 };
-        struct run_room room;
+        struct csn_error err;
+        err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
+        run_finish_refused(run, &err);
+}
+
+/* The inputs are examined, or run->refusal says why not. */
+static void on_examined(struct run *run)
+{
         const struct run_request *request = &run->launch.request;
-        run->launch.local = local;
-        run->events = events;
-        run->owner = owner;
-        time_print(time_now_ms(), run->started_at, sizeof run->started_at);
-        run->keeps_profile = HAS(request, run_request, profile);
-        if ((HAS(request, run_request, context) && run->engine->hooks->bind_context(run, &err) < 0) ||
-                launch_prepare(&run->launch, &err) < 0 || (!run->executor && run_has_room(run, &room, &err) < 0) ||
-                open_tool_session(run, &err) < 0) {
-                run_refuse(run, &err, events, owner);
+        if (run->cancelled) {
+                finish_cancelled(run);
                 return;
         }
-        if (run->executor)
-                run->executor->prepared(run);
         for (int i = 0; i < 2; i++)
                 capture_init(&run->streams[i].capture, (size_t)request->limits.output_bytes);
         channel_init(&run->channel, (size_t)request->limits.value_bytes);
         run->channel.has_messages = run->launch.has_messages;
-        if (strcmp(request->policy, "off") == 0) {
+        if (run->refusal.code || strcmp(request->policy, "off") == 0) {
                 on_policy(run);
         } else {
                 run->state = RUN_CHECKING;
@@ -309,12 +306,50 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         }
 }
 
+static int prepare(struct run *run, struct csn_error *err)
+{
+        if (HAS(&run->launch.request, run_request, context) && run->engine->hooks->bind_context(run, err) < 0)
+                return -err->code;
+        return launch_prepare(&run->launch, err);
+}
+
+/* Whether there is room for the run, and what its program needs of others. */
+static int admit(struct run *run, struct csn_error *err)
+{
+        struct run_room room;
+        return !run->executor && run_has_room(run, &room, err) < 0 ? -err->code : open_tool_session(run, err);
+}
+
+void run_start(struct run *run, bool local, const struct run_events *events, void *owner)
+{
+        struct csn_error err = { 0 };
+        int rest = 0;
+        run->launch.local = local;
+        run->events = events;
+        run->owner = owner;
+        time_print(time_now_ms(), run->started_at, sizeof run->started_at);
+        run->keeps_profile = HAS(&run->launch.request, run_request, profile);
+        if (prepare(run, &err) < 0 || (rest = run_examine(run, &err)) < 0 || admit(run, &err) < 0) {
+                run_refuse(run, &err, events, owner);
+                return;
+        }
+        if (run->executor)
+                run->executor->prepared(run);
+        if (rest)
+                run_examine_rest(run, on_examined);
+        else
+                on_examined(run);
+}
+
 void run_cancel(struct run *run)
 {
-        struct csn_error err;
         if (run->state >= RUN_RECORDING || run->state == RUN_NEW || run->cancelled)
                 return;
         run->cancelled = true;
+        if (run->state == RUN_EXAMINING) {
+                run_examine_cancel(run);
+                return;
+        }
         stop_check(run);
         if (run->context) {
                 run->executor->cancel(run);
@@ -322,8 +357,7 @@ void run_cancel(struct run *run)
         }
         if (run->state == RUN_QUEUED || run->state == RUN_CHECKING) {
                 queue_remove(run);
-                err_set(&err, CSN_E_CANCELLED, 0, "The run was cancelled");
-                run_finish_refused(run, &err);
+                finish_cancelled(run);
         }
         run_kill(run);
 }
@@ -382,6 +416,8 @@ void run_free(struct run *run)
         for (int i = 0; i < 2; i++)
                 capture_done(&run->streams[i].capture);
         channel_done(&run->channel);
-        launch_done(&run->launch);
+        /* In place of launch_done(): what the storage of the run knows is in the arena. */
+        launch_close_work(&run->launch);
+        worker_free(run->engine->workers, run->owner_key, &run->launch.arena);
         free(run);
 }

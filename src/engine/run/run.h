@@ -1,7 +1,8 @@
 /*
  * run: one execution of a program, from its request to its record.
  *
- *   new -> checking (source policy) -> queued -> running -> recording (large results) -> over
+ *   new -> examining (long inputs) -> checking (source policy) -> queued -> running -> recording (large results)
+ *       -> over
  *
  * A run begins as a request in its own arena, gets an instance, and ends as one record.  Output comes from the sandbox
  * through pipes; what the kernel measured comes from the supervisor; what the program says of itself comes over its
@@ -9,6 +10,7 @@
  *
  *   run            life: start, cancel, end; and the accessors
  *   run_io         pipes and private channel
+ *   examine        the inputs; helper threads for long ones
  *   queue          waiting runs, in turn among owners
  *   owner, quota   owners, their running work and CPU time; quotas of a run
  *   policy_check   the source policy of a run
@@ -16,7 +18,7 @@
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
  *
- * All callbacks but encode() come from engine_step().  Nothing blocks but reading input files.
+ * All callbacks but encode() come from engine_step().  Nothing blocks.
  */
 #ifndef ENGINE_RUN_RUN_H
 #define ENGINE_RUN_RUN_H
@@ -51,7 +53,7 @@ void run_free(struct run *run);
 
 /*
  * No callback and no helper thread uses the owner from here on; run_free() follows.  For an owner that frees its memory
- * before the run: waits for the helper thread of a run that is being recorded.  NULL is harmless.
+ * before the run: waits for the helper thread of a run that is examined or recorded.  NULL is harmless.
  */
 void run_detach(struct run *run);
 

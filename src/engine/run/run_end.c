@@ -214,6 +214,8 @@ void run_end(struct run *run)
 
 void run_detach(struct run *run)
 {
+        if (run && run->state == RUN_EXAMINING)
+                run_examine_stop(run);
         if (!run || run->state != RUN_RECORDING)
                 return;
         atomic_store(&run->given_up, true);

@@ -74,9 +74,10 @@ struct run_request *run_request(struct run *run)
 
 const char *run_state_name(const struct run *run)
 {
-        static const char *const states[] = { [RUN_NEW] = "new", [RUN_CHECKING] = "checking", [RUN_QUEUED] = "waiting",
-                                              [RUN_RUNNING] = "running",
-                                              [RUN_RECORDING] = "running", [RUN_OVER] = "over" };
+        static const char *const states[] = { [RUN_NEW] = "new", [RUN_EXAMINING] = "checking",
+                                              [RUN_CHECKING] = "checking", [RUN_QUEUED] = "waiting",
+                                              [RUN_RUNNING] = "running", [RUN_RECORDING] = "running",
+                                              [RUN_OVER] = "over" };
         return states[run->state];
 }
 

@@ -15,7 +15,7 @@
 
 #define OWNER_KEY_MAX 80
 
-enum run_state { RUN_NEW, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
+enum run_state { RUN_NEW, RUN_EXAMINING, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
 
 struct stream {
         struct watch watch;
@@ -67,6 +67,10 @@ struct run {
         uint64_t counted_us;
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
+        /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */
+        struct job examination;
+        struct timer find;             /* looks up kept files */
+
         /* Execution in a context. */
         const struct run_executor *executor;   /* NULL: queue and instance */
         struct context *context;       /* while the run is queued or running there */
@@ -102,6 +106,7 @@ struct run {
 
         /* Evidence for the record. */
         struct check check;            /* by the policy; all zeros: none */
+        void (*examined)(struct run *run);  /* after RUN_EXAMINING */
         void (*checked)(struct run *run);   /* after the check */
         struct csn_error refusal;      /* code 0: none */
         bool cancelled, output_killed;
@@ -127,7 +132,7 @@ struct owner {
         char key[OWNER_KEY_MAX];
         unsigned holds;                /* objects that refer to the owner; owner_release() of the last one frees it */
         struct run *first, *last;      /* queued runs */
-        size_t queued, running;        /* runs */
+        size_t examining, queued, running;   /* runs */
         size_t others;                 /* executions in contexts and programs in sandboxes that are running */
         size_t waiting;                /* executions that wait in contexts */
         size_t running_max;            /* 0: no limit */
@@ -155,7 +160,7 @@ struct engine {
         const struct engine_hooks *hooks;
         struct run *runs;
         struct owner *owners;                    /* a ring; NULL: no owner has a run (queue.c) */
-        size_t checking, queued, running;
+        size_t examining, checking, queued, running;
         size_t judged;                           /* running runs of run_set_judged() */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors of this process */
         struct instances instances;
@@ -181,6 +186,23 @@ void run_finish_refused(struct run *run, const struct csn_error *error);
 void run_context_over(struct run *run, const struct wire_exit *how);
 /* Give a queued run an instance and start it; queue_take() counted the run as running. */
 void run_begin(struct run *run);
+
+/* ---- examine.c ---- */
+
+/*
+ * Examine the inputs of a prepared run.  0: they are examined.  1: that takes longer, and run_examine_rest() follows.
+ * Errors: CSN_E_INPUT, CSN_E_SYSTEM.
+ */
+int run_examine(struct run *run, struct csn_error *err);
+/*
+ * Examine the rest while the run is RUN_EXAMINING.  examined() follows from the loop: run->refusal is set, or the
+ * inputs are examined.
+ */
+void run_examine_rest(struct run *run, void (*examined)(struct run *run));
+/* The result is not used: examined() follows, at once or from the loop. */
+void run_examine_cancel(struct run *run);
+/* Wait for the helper thread; examined() is not called, and the run is over. */
+void run_examine_stop(struct run *run);
 
 /* ---- run_end.c ---- */
 
@@ -217,6 +239,9 @@ void run_drop_display(struct run *run);
 
 /* ---- queue.c: each owner's runs in order, and the owners in turn ---- */
 
+/* Count a run as waiting while it is examined. */
+void queue_examine(struct run *run);
+void queue_examined(struct run *run);
 void queue_add(struct run *run, bool front);
 /* Take the next run that may start; it counts as running until queue_left().  NULL: none. */
 struct run *queue_take(struct engine *engine);

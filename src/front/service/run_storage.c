@@ -32,18 +32,35 @@ struct storage {
 
 /* ---- for a run ---- */
 
-static int on_open(void *owner, const char *id, struct arena *arena, char **ret_name, int *ret_fd,
-        struct csn_error *err)
+static int open_content(const struct storage *storage, const char *id, struct arena *arena, struct store_file *ret,
+        int *ret_fd, struct csn_error *err)
 {
-        const struct storage *storage = owner;
-        struct store_file file;
         bool there;
-        if (files_content(storage->store, id, storage->tenant, arena, &file, ret_fd, &there, err) < 0)
+        if (files_content(storage->store, id, storage->tenant, arena, ret, ret_fd, &there, err) < 0)
                 return -err->code;
-        if (!there)
-                return err_field(err, "/files", "there is no file \"%.60s\", or no more", id);
-        *ret_name = file.name;
+        return there ? 0 : err_field(err, "/files", "there is no file \"%.60s\", or no more", id);
+}
+
+/* The content is opened, too: a row whose content is lost is no file. */
+static int on_find(void *owner, const char *id, struct arena *arena, struct launch_kept *ret, struct csn_error *err)
+{
+        struct store_file file;
+        int opened = -1;
+        if (open_content(owner, id, arena, &file, &opened, err) < 0)
+                return -err->code;
+        fd_close(&opened);
+        *ret = (struct launch_kept){ .name = file.name, .size = file.size };
+        memcpy(ret->sha256, file.sha256, sizeof ret->sha256);
         return 0;
+}
+
+static int on_open(void *owner, const char *id, int *ret_fd, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        struct store_file file;
+        int rc = open_content(owner, id, &arena, &file, ret_fd, err);
+        arena_done(&arena);
+        return rc;
 }
 
 static void on_begin(void *owner)
@@ -165,7 +182,8 @@ static void on_leave(void *owner)
 
 void run_storage_set(const struct http_request *request, struct run *run)
 {
-        static const struct run_storage functions = { .open = on_open,
+        static const struct run_storage functions = { .find = on_find,
+                .open = on_open,
                 .begin = on_begin,
                 .keep = on_keep,
                 .publish = on_publish,
