@@ -45,7 +45,8 @@ static const char intro[] =
         "The file is YAML: a section, and below it a setting on each line. A number without a unit is in\n"
         "the unit of its name, as in JSON: `wall_ms: 30000` and `wall_ms: 30s` are the same, and so are\n"
         "`cpu_milli: 1500` and `cpu_milli: 1500m`. Sizes are `512MiB`, `512Mi`, `512M` (millions) or\n"
-        "bytes. Switches are `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.\n"
+        "bytes. A time whose name has no unit, such as `packages.min_age`, is in seconds if the value has\n"
+        "none. Switches are `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`.\n"
         "\n"
         "```yaml\n"
         "limits:\n"
@@ -64,8 +65,9 @@ static const struct {
                     "that is above its ceiling is lowered to it." },
         { "ceilings", "What a request may ask for at the most. More is refused with `bad_request`, which\n"
                       "names the limit, the value and the setting." },
-        { "engine", "Everything else. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
+        { "engine", "The engine itself. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
                     "SIGHUP (`caisson serve` passes it on); it says which of the others need a restart." },
+        { "packages", "Layers of packages and the indexes that packages come from; see [packages](packages.md)." },
 };
 
 static void settings_table(const struct settings *settings, const char *section, struct buf *buf)

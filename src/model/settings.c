@@ -57,6 +57,8 @@ static const struct alias {
         { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "engine.otlp_headers", "", NULL },
         { "OTEL_SERVICE_NAME", "engine.otlp_service", "", NULL },
         { "OTEL_SDK_DISABLED", "engine.otlp_disabled", "", "true" },
+        { "DEPENDENCY_CACHE_DIR", "packages.cache_dir", "", NULL },
+        { "DEPENDENCY_CACHE_TTL_HOURS", "packages.cache_ttl", "h", NULL },
 };
 
 static bool is_ceiling(const struct setting *setting)
@@ -78,7 +80,7 @@ static void add(struct settings *settings, const char *section, const struct obj
                 snprintf(setting->variable, sizeof setting->variable, "CAISSON_%s_%s", section,
                          setting->field->name);
                 for (char *c = setting->variable; *c; c++)
-                        *c = (char)toupper((unsigned char)*c);
+                        *c = *c == '.' ? '_' : (char)toupper((unsigned char)*c);
                 snprintf(setting->source, sizeof setting->source, "default");
                 size_t n = 0;
                 for (size_t k = 0; k < ARRAY_LEN(aliases) && n + 1 < ARRAY_LEN(setting->aliases); k++)
@@ -87,14 +89,37 @@ static void add(struct settings *settings, const char *section, const struct obj
         }
 }
 
+/* A section within a section has the outer section's name in front: "packages.python". */
+static const struct section {
+        const char *name;
+        const struct object *object;
+        size_t at;   /* in struct settings */
+} sections[] = {
+        { "limits", &object_limits, offsetof(struct settings, limits) },
+        { "ceilings", &object_limits, offsetof(struct settings, ceilings) },
+        { "engine", &object_engine_settings, offsetof(struct settings, engine) },
+        { "packages", &object_packages_settings, offsetof(struct settings, packages) },
+        { "packages.python", &object_python_packages_settings, offsetof(struct settings, python_packages) },
+        { "packages.node", &object_node_packages_settings, offsetof(struct settings, node_packages) },
+};
+
+static bool is_section(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                if (strcmp(sections[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
 static void build_list(struct settings *settings)
 {
+        size_t n = 0;
         *settings = (struct settings){ 0 };
-        settings->list = arena_alloc(&settings->arena, (2 * object_limits.n + object_engine_settings.n) *
-                                                               sizeof *settings->list);
-        add(settings, "limits", &object_limits, &settings->limits);
-        add(settings, "ceilings", &object_limits, &settings->ceilings);
-        add(settings, "engine", &object_engine_settings, &settings->engine);
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                n += sections[i].object->n;
+        settings->list = arena_alloc(&settings->arena, n * sizeof *settings->list);
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                add(settings, sections[i].name, sections[i].object, (char *)settings + sections[i].at);
 }
 
 static uint64_t *number_of(const struct setting *setting)
@@ -113,8 +138,9 @@ static void fill_defaults(struct settings *settings)
         /* As a limit: 0 leaves CPU time to the wall clock. */
         if (settings->ceilings.cpu_ms == 0)
                 settings->ceilings.cpu_ms = model_field(&object_limits, "cpu_ms")->max;
-        model_defaults(&object_limits, &settings->limits);
-        model_defaults(&object_engine_settings, &settings->engine);
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                if (sections[i].at != offsetof(struct settings, ceilings))
+                        model_defaults(sections[i].object, (char *)settings + sections[i].at);
 }
 
 static struct setting *find(struct settings *settings, const char *key, size_t len)
@@ -143,9 +169,14 @@ static int wrong(struct csn_error *err, const char *key, const char *fmt, ...)
 static int set(struct settings *settings, struct setting *setting, const char *text, const char *source,
                struct csn_error *err)
 {
-        struct csn_error why;
-        if (model_set_value(setting->object, setting->field, setting->into, text, setting->key,
-                            &settings->arena, &why) < 0)
+        struct csn_error why = { 0 };
+        const struct field *field = setting->field;
+        size_t len = strlen(field->name);
+        /* A name without a unit, such as packages.min_age: a bare number is in seconds, as in options. */
+        bool in_seconds = field->kind == KIND_NUM && strcmp(field->unit, "ms") == 0 &&
+                          (len < 3 || strcmp(field->name + len - 3, "_ms") != 0);
+        if ((in_seconds ? model_set_text : model_set_value)(setting->object, field, setting->into, text, setting->key,
+                                                            &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "%s: %s", source, why.text);
         snprintf(setting->source, sizeof setting->source, "%s", source);
         return 0;
@@ -190,6 +221,31 @@ static int unknown(const struct settings *settings, const char *source, const ch
         return wrong(err, key, "%s: there is no setting %.80s; caisson config show lists them", source, key);
 }
 
+static int set_nodes(struct settings *settings, const char *file, const char *section, const struct yaml_node *parent,
+                     struct csn_error *err);
+
+/* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
+static bool is_name_list(const struct setting *setting)
+{
+        static const char *const keys[] = { "packages.allow", "packages.deny" };
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+                if (strcmp(setting->key, keys[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* The items with commas between; NULL: an item is not a text, or has a comma. */
+static const char *join_list(const struct yaml_node *list, struct arena *arena)
+{
+        const char *text = "";
+        for (const struct yaml_node *item = list->children; item; item = item->next) {
+                if (!item->value || strchr(item->value, ','))
+                        return NULL;
+                text = arena_text(arena, "%s%s%s", text, text[0] ? "," : "", item->value);
+        }
+        return text;
+}
+
 static int set_node(struct settings *settings, const char *file, const char *section,
                     const struct yaml_node *node, struct csn_error *err)
 {
@@ -197,11 +253,23 @@ static int set_node(struct settings *settings, const char *file, const char *sec
         snprintf(key, sizeof key, "%s.%s", section, node->key ? node->key : "");
         snprintf(source, sizeof source, "file %s:%u", file, node->line);
         struct setting *setting = find(settings, key, strlen(key));
+        if (!setting && is_section(key) && !node->value && !node->is_list)
+                return set_nodes(settings, file, key, node, err);
         if (!setting)
                 return unknown(settings, source, key, err);
-        if (!node->value)
+        const char *value = node->is_list && is_name_list(setting) ? join_list(node, &settings->arena) : node->value;
+        if (!value)
                 return wrong(err, key, "%s: %s has to be one value", source, key);
-        return set(settings, setting, node->value, source, err);
+        return set(settings, setting, value, source, err);
+}
+
+static int set_nodes(struct settings *settings, const char *file, const char *section, const struct yaml_node *parent,
+                     struct csn_error *err)
+{
+        for (const struct yaml_node *node = parent->children; node; node = node->next)
+                if (set_node(settings, file, section, node, err) < 0)
+                        return -err->code;
+        return 0;
 }
 
 static json_t *tree_of(const struct yaml_node *node)
@@ -219,9 +287,9 @@ static json_t *tree_of(const struct yaml_node *node)
 /* What is in it is read where servers of tools are made; here nobody knows them. */
 static bool keep_tools(struct settings *settings, const struct yaml_node *section)
 {
-        static const char *const sections[] = { "mcpServers", "tools" };
-        for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
-                if (strcmp(sections[i], section->key) != 0)
+        static const char *const names[] = { "mcpServers", "tools" };
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                if (strcmp(names[i], section->key) != 0)
                         continue;
                 if (!settings->tools)
                         settings->tools = json_object();
@@ -234,21 +302,14 @@ static bool keep_tools(struct settings *settings, const struct yaml_node *sectio
 static int set_section(struct settings *settings, const char *file, const struct yaml_node *section,
                        struct csn_error *err)
 {
-        static const char *const sections[] = { "limits", "ceilings", "engine" };
-        bool known = false;
         if (keep_tools(settings, section))
                 return 0;
-        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-                known |= strcmp(sections[i], section->key) == 0;
-        if (!known || section->is_list || section->value)
+        if (!is_section(section->key) || section->is_list || section->value)
                 return wrong(err, section->key,
-                             "file %s:%u: \"%.60s\" is no section; limits, ceilings and engine are, with a "
+                             "file %s:%u: \"%.60s\" is no section; limits, ceilings, engine and packages are, with a "
                              "setting on each line below them, and mcpServers and tools",
                              file, section->line, section->key);
-        for (const struct yaml_node *node = section->children; node; node = node->next)
-                if (set_node(settings, file, section->key, node, err) < 0)
-                        return -err->code;
-        return 0;
+        return set_nodes(settings, file, section->key, section, err);
 }
 
 static int load_text(struct settings *settings, const char *path, const char *text, size_t len, struct csn_error *err)
@@ -309,7 +370,8 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
  */
 static int check_variable(const struct settings *settings, const char *entry, struct csn_error *err)
 {
-        static const char *const sections[] = { "CAISSON_LIMITS_", "CAISSON_CEILINGS_", "CAISSON_ENGINE_" };
+        static const char *const prefixes[] = { "CAISSON_LIMITS_", "CAISSON_CEILINGS_", "CAISSON_ENGINE_",
+                                                "CAISSON_PACKAGES_" };
         static const char *const others[] = { "CAISSON_CONFIG", "CAISSON_DAEMON" };
         char name[100];
         const char *near = NULL;
@@ -331,8 +393,8 @@ static int check_variable(const struct settings *settings, const char *entry, st
         if (near)
                 return wrong(err, name, "environment %s: there is no such setting; did you mean %s?", name,
                              near);
-        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-                if (strncmp(name, sections[i], strlen(sections[i])) == 0)
+        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+                if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
                         return wrong(err, name, "environment %s: no such setting; caisson config show lists "
                                                 "them", name);
         return 0;
@@ -431,6 +493,33 @@ static int check_engine(struct settings *settings, struct csn_error *err)
         return 0;
 }
 
+/* The host's name, behind an optional user; NULL: not an address that begins with http:// or https://. */
+static const char *host_of(const char *url)
+{
+        size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+        return scheme && url[scheme] && url[scheme] != '/' ? url + scheme : NULL;
+}
+
+/* An index is an address without credentials, which caisson config show would print. */
+static int check_packages(struct settings *settings, struct csn_error *err)
+{
+        static const char *const keys[][2] = { { "packages.python.index_url", "packages.python.index_token_file" },
+                                               { "packages.node.registry_url", "packages.node.registry_token_file" } };
+        for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+                const struct setting *setting = find(settings, keys[i][0], strlen(keys[i][0]));
+                char value[SETTING_VALUE_MAX];
+                settings_value(setting, value, sizeof value);
+                const char *host = host_of(value);
+                if (value[0] && !host)
+                        return wrong(err, setting->key, "%s: %s is \"%.100s\"; it has to begin with http:// or https:// "
+                                     "and name a host", setting->source, setting->key, value);
+                if (host && memchr(host, '@', strcspn(host, "/?#")))
+                        return wrong(err, setting->key, "%s: %s has a user or a password in it; write the token into a "
+                                     "file and name the file in %s", setting->source, setting->key, keys[i][1]);
+        }
+        return 0;
+}
+
 int settings_load(const struct settings_sources *sources, struct settings *ret, struct csn_error *err)
 {
         build_list(ret);
@@ -443,7 +532,7 @@ int settings_load(const struct settings_sources *sources, struct settings *ret, 
         if (rc == 0)
                 rc = load_flags(ret, sources->flags, err);
         fill_defaults(ret);
-        if (rc < 0 || (rc = fit_limits(ret, err)) < 0)
+        if (rc < 0 || (rc = fit_limits(ret, err)) < 0 || (rc = check_packages(ret, err)) < 0)
                 return rc;
         return check_engine(ret, err);
 }
@@ -524,4 +613,11 @@ char *settings_state_dir(const struct settings *settings, struct arena *arena)
                 return arena_text(arena, "%s/.local/state/caisson", home);
         return settings_private_dir(private, sizeof private) ? arena_text(arena, "%s/state", private)
                                                              : arena_text(arena, "/nonexistent/caisson");
+}
+
+char *settings_layers_dir(const struct settings *settings, struct arena *arena)
+{
+        if (settings->packages.cache_dir && settings->packages.cache_dir[0])
+                return arena_text(arena, "%s", settings->packages.cache_dir);
+        return arena_text(arena, "%s/layers", settings_state_dir(settings, arena));
 }

@@ -33,7 +33,8 @@ bool settings_is_live(const struct setting *setting)
         for (size_t i = 0; i < ARRAY_LEN(live); i++)
                 if (strcmp(setting->key, live[i]) == 0)
                         return true;
-        return strncmp(setting->key, "engine.", strlen("engine.")) != 0;   /* limits and ceilings */
+        return strncmp(setting->key, "limits.", strlen("limits.")) == 0 ||
+               strncmp(setting->key, "ceilings.", strlen("ceilings.")) == 0;
 }
 
 static void copy_value(struct settings *into, const struct setting *to, const struct setting *from)

@@ -92,8 +92,10 @@ static void other_value(const struct setting *setting, char *text, size_t size)
         } else if (field->kind == KIND_ENUM) {
                 snprintf(text, size, "%s", field->choices->values[(field->def + 1) % field->choices->n].text);
         } else {
-                /* Text that any of them takes; the profile has to exist. */
-                snprintf(text, size, "%s", strcmp(setting->key, "engine.profile") == 0 ? "strict" : "/other");
+                /* Text that nearly all settings take; a profile has to exist, an index is an address. */
+                bool is_index = strncmp(setting->key, "packages.", 9) == 0 && strstr(setting->key, "_url");
+                snprintf(text, size, "%s", strcmp(setting->key, "engine.profile") == 0 ? "strict" :
+                                           is_index ? "https://other" : "/other");
         }
 }
 
@@ -104,7 +106,8 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         struct settings settings, again;
         struct csn_error err;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
-        CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n);
+        CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_packages_settings.n +
+                                    object_python_packages_settings.n + object_node_packages_settings.n);
         for (size_t i = 0; i < settings.n; i++) {
                 char value[5000], def[5000], flag[5100];
                 settings_value(&settings.list[i], value, sizeof value);
@@ -180,8 +183,10 @@ static void every_setting_comes_from_the_file(void)
                 const struct setting *setting = &settings.list[i];
                 char value[200], yaml[400];
                 other_value(setting, value, sizeof value);
-                snprintf(yaml, sizeof yaml, "# a comment\n%.*s:\n  %s: %s\n", (int)strcspn(setting->key, "."),
-                         setting->key, setting->field->name, value);
+                /* Below the outer section, also for a section within a section: "packages:", "python.index_url:". */
+                size_t section = strcspn(setting->key, ".");
+                snprintf(yaml, sizeof yaml, "# a comment\n%.*s:\n  %s: %s\n", (int)section, setting->key,
+                         setting->key + section + 1, value);
                 CHECK(load(yaml, NULL, NULL, &changed, &err) == 0);
                 CHECK(shows(&changed, setting->key, value, "/caisson.yaml:3"));
                 settings_done(&changed);
@@ -235,6 +240,8 @@ static void variables_of_other_systems_keep_their_meaning(void)
                 { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=1", "engine.otlp_headers", "a=1" },
                 { "OTEL_SERVICE_NAME", "judge", "engine.otlp_service", "judge" },
                 { "OTEL_SDK_DISABLED", "TRUE", "engine.otlp_disabled", "true" },
+                { "DEPENDENCY_CACHE_DIR", "/srv/layers", "packages.cache_dir", "/srv/layers" },
+                { "DEPENDENCY_CACHE_TTL_HOURS", "36", "packages.cache_ttl", "129600s" },
         };
         for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
                 struct settings settings;
@@ -361,7 +368,7 @@ static void an_unknown_key_is_refused_with_the_right_one(void)
                       "did you mean limits.wall_ms?"));
         CHECK(refused("limits:\n  colour: 5s\n", NULL, NULL, "limits.colour", "config show"));
         CHECK(refused("limit:\n  wall_ms: 5s\n", NULL, NULL, ":1: \"limit\" is no section",
-                      "limits, ceilings and engine"));
+                      "limits, ceilings, engine and packages"));
         CHECK(refused("limits: 5\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("limits: [5]\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("ceilings: { output_action: kill }", NULL, NULL, "ceilings.output_action", ""));
@@ -668,6 +675,46 @@ static void every_built_in_profile_applies(void)
         arena_done(&arena);
 }
 
+static void settings_of_packages_have_lists_and_inner_sections(void)
+{
+        struct settings settings;
+        struct csn_error err;
+        struct arena arena = { 0 };
+        CHECK(load("packages:\n  allow: [requests, PyYAML]\n  python: { index_url: https://pypi.org/simple }\n"
+                   "  node:\n    registry_url: http://127.0.0.1:4873\n", NULL, NULL, &settings, &err) == 0);
+        CHECK(shows(&settings, "packages.allow", "requests,PyYAML", "/caisson.yaml:2"));
+        CHECK(shows(&settings, "packages.python.index_url", "https://pypi.org/simple", "/caisson.yaml:3"));
+        CHECK(shows(&settings, "packages.node.registry_url", "http://127.0.0.1:4873", "/caisson.yaml:5"));
+        CHECK(strcmp(settings.python_packages.index_url, "https://pypi.org/simple") == 0);
+        settings_done(&settings);
+        CHECK(refused("packages: { python: { index: x } }", NULL, NULL, "packages.python.index", "setting"));
+        CHECK(refused("packages: { python: x }", NULL, NULL, "packages.python", "setting"));
+        CHECK(refused("packages: { allow: [[a]] }", NULL, NULL, "packages.allow", "one value"));
+        CHECK(refused("packages: { allow: [\"a,b\"] }", NULL, NULL, "packages.allow", "one value"));
+        CHECK(refused("packages: { min_age: [1h] }", NULL, NULL, "packages.min_age", "one value"));
+        CHECK(refused("", ENV("CAISSON_PACKAGES_PYTHON_INDEXURL=x"), NULL, "CAISSON_PACKAGES_PYTHON_INDEXURL", "such"));
+
+        /* A duration without a unit in its name is in seconds. */
+        CHECK(load("packages: { min_age: 90, build_wall: 2min }", NULL, NULL, &settings, &err) == 0);
+        CHECK(settings.packages.min_age == 90000 && settings.packages.build_wall == 120000);
+        settings_done(&settings);
+
+        CHECK(refused("", NULL, FLAGS("packages.python.index_url=pypi.org"), "flag --set", "https://"));
+        CHECK(refused("", NULL, FLAGS("packages.node.registry_url=https://"), "packages.node.registry_url", "host"));
+        CHECK(refused("", NULL, FLAGS("packages.python.index_url=https://u:secret@pypi.org/simple"),
+                      "packages.python.index_token_file", "password"));
+        CHECK(load("", NULL, FLAGS("packages.python.index_url=https://pypi.org/@scope"), &settings, &err) == 0);
+        settings_done(&settings);
+
+        CHECK(load("engine: { state_dir: /srv/state }", NULL, NULL, &settings, &err) == 0);
+        CHECK(strcmp(settings_layers_dir(&settings, &arena), "/srv/state/layers") == 0);
+        settings_done(&settings);
+        CHECK(load("", ENV("DEPENDENCY_CACHE_DIR=/srv/cache"), NULL, &settings, &err) == 0);
+        CHECK(strcmp(settings_layers_dir(&settings, &arena), "/srv/cache") == 0);
+        settings_done(&settings);
+        arena_done(&arena);
+}
+
 static void clean_up(void)
 {
         auto_fd tmp = open("/tmp", O_DIRECTORY | O_CLOEXEC);
@@ -698,6 +745,7 @@ int main(void)
         RUN(profiles_of_the_folder_join_the_built_in_ones);
         RUN(an_unknown_profile_is_refused_with_the_known_ones);
         RUN(every_built_in_profile_applies);
+        RUN(settings_of_packages_have_lists_and_inner_sections);
         RUN(clean_up);
         return tap_done();
 }

@@ -179,9 +179,15 @@ def flipped(key, value, folder):
               'engine.socket_uids': '0,1', 'engine.http': '127.0.0.1:1', 'engine.http_keyless': 'true', 'engine.sandbox_root': 'false',
               'engine.otlp_disabled': 'true', 'engine.otlp_service': 'judge', 'engine.log_format': 'text', 'engine.confine': 'false', 'engine.user': '12345',
               'engine.e2b_api_url': 'https://e2b.test', 'engine.e2b_sandbox_url': 'https://e2b.test', 'engine.e2b_domain': 'e2b.test',
-              'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody'}
+              'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody',
+              'packages.allow': 'requests,PyYAML', 'packages.deny': 'left-pad', 'packages.require_upload_time': 'false',
+              'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s'}
     if key in others:
         return others[key]
+    if key.endswith('_file'):
+        return '/etc/caisson/file'
+    if key.startswith('packages.') and key.endswith('_url'):
+        return 'https://index.test/simple'
     if key.endswith('_endpoint'):
         return 'http://127.0.0.1:4318'
     if key.endswith('_dir'):
@@ -204,12 +210,13 @@ def test_each_setting_tells_where_its_value_came_from(tmp_path, key):
     assert before['source'] == 'default'
     assert before['variable'] == 'CAISSON_' + key.replace('.', '_').upper()
     value = flipped(key, before['value'], tmp_path)
-    section, name = key.split('.')
+    section, name = key.split('.', 1)
+    other = 'other' if not key.startswith('packages.') or not key.endswith('_url') else 'https://other'
     path = write(tmp_path / 'c.yaml', f'# first\n{section}:\n  {name}: {value}\n')
     row = settings('--config', path)[key]
     assert (row['value'], row['source']) == (value, f'file {path}:3') and value != before['value']
-    row = settings('--config', path, env={before['variable']: before['value'] or 'other'})[key]
-    assert (row['value'], row['source']) == (before['value'] or 'other', f'environment {before["variable"]}')
+    row = settings('--config', path, env={before['variable']: before['value'] or other})[key]
+    assert (row['value'], row['source']) == (before['value'] or other, f'environment {before["variable"]}')
     row = settings('--set', f'{key}={value}', '--config', path, env={before['variable']: before['value']})[key]
     assert (row['value'], row['source']) == (value, 'flag --set')
 
@@ -218,7 +225,8 @@ def test_each_setting_tells_where_its_value_came_from(tmp_path, key):
     ('CODE_EXECUTION_TIMEOUT', '7', 'limits.wall_ms', '7s'), ('CODE_EXECUTOR_EXECUTION_TIMEOUT', '8', 'limits.wall_ms', '8s'),
     ('CODE_EXECUTION_MEMORY_MB', '64', 'limits.memory_bytes', '64MiB'), ('CODE_EXECUTOR_MEMORY_LIMIT', '64Mi', 'limits.memory_bytes', '64MiB'),
     ('CODE_EXECUTION_CPU_CORES', '0.5', 'limits.cpu_milli', '500m'), ('CODE_EXECUTOR_CPU_LIMIT', '2', 'limits.cpu_milli', '2000m'),
-    ('CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT', '1Mi', 'limits.disk_bytes', '1MiB'), ('CODE_EXECUTOR_VERBOSE', 'true', 'engine.log_level', 'debug')])
+    ('CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT', '1Mi', 'limits.disk_bytes', '1MiB'), ('CODE_EXECUTOR_VERBOSE', 'true', 'engine.log_level', 'debug'),
+    ('DEPENDENCY_CACHE_DIR', '/srv/layers', 'packages.cache_dir', '/srv/layers'), ('DEPENDENCY_CACHE_TTL_HOURS', '1.5', 'packages.cache_ttl', '5400s')])
 def test_variables_of_older_systems(variable, text, key, value):
     row = settings(env={variable: text})[key]
     assert (row['value'], row['source']) == (value, f'environment {variable}')
