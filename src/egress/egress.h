@@ -125,6 +125,9 @@ int egress_host(const char *text, size_t len, struct egress_target *ret, struct 
  */
 const char *egress_class(const struct net_address *address);
 
+/* egress_class(), and for a public address of this very host a text, too: the address is not to be connected to. */
+const char *egress_refused_class(const struct net_address *address);
+
 /* Parse "192.0.2.0/24", "2001:db8::/32", or one address.  Errors: CSN_E_INPUT. */
 int egress_parse_range(const char *text, struct egress_range *ret, struct csn_error *err);
 /* Whether the ranges let pass this address, to which the target's name resolved. */

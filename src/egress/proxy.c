@@ -423,12 +423,15 @@ static bool is_own(const struct net_address *address)
         return memcmp(&((struct sockaddr_in6 *)&here)->sin6_addr, address->bytes, 16) == 0;
 }
 
-static const char *judge(const struct egress *egress, const struct net_address *address)
+const char *egress_refused_class(const struct net_address *address)
 {
-        if (egress->rules.class_)
-                return egress->rules.class_(address);
         const char *class_ = egress_class(address);
         return class_ ? class_ : is_own(address) ? "an address of this host" : NULL;
+}
+
+static const char *judge(const struct egress *egress, const struct net_address *address)
+{
+        return egress->rules.class_ ? egress->rules.class_(address) : egress_refused_class(address);
 }
 
 static void answer_unreachable(struct conn *conn, int status, const char *why)
