@@ -77,7 +77,7 @@ static int hash_entry(const struct walk *walk, char type)
         return hash(walk, walk->path, walk->path_len);
 }
 
-static bool tree_name_is_good(const char *name, const char **ret_why)
+bool tree_name_is_good(const char *name, const char **ret_why)
 {
         size_t len = strlen(name);
         *ret_why = "has a name that is not valid UTF-8";

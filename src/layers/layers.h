@@ -164,6 +164,8 @@ struct layer {
  */
 int layers_find(struct layers *layers, const char *id, struct arena *arena, struct layer *ret, int *ret_hold,
         struct csn_error *err);
+/* meta.json of a layer, with used_ms; or id, used_ms and fault.  The caller owns the reference. */
+json_t *layer_json(const struct layer *layer);
 /* All layers, oldest use first, the damaged ones too; in `arena`. */
 int layers_list(struct layers *layers, struct arena *arena, struct layer **ret, size_t *ret_n, struct csn_error *err);
 /*

@@ -36,9 +36,15 @@ int key_check(const char *key, struct csn_error *err);
 
 /* ---- meta.c ---- */
 
+/* Replace all but printable ASCII: errors have texts of foreign files in them, and end on terminals. */
+void clean_text(char *text);
+
 /* meta.json of a complete `meta`, *ret_len bytes; the caller frees the text.  NULL: longer than LAYER_META_MAX. */
 char *meta_encode(const struct layer_meta *meta, size_t *ret_len);
-/* Read meta.json of the layer `id` in its folder.  The texts live in `arena`.  False: `fault` says what is wrong. */
+/* Read a meta.json; ret_id is the id of its key.  The texts live in `arena`.  False: `fault` says what is wrong. */
+bool meta_decode(const char *text, size_t len, struct arena *arena, struct layer_meta *ret,
+        char ret_id[static LAYER_ID_MAX], char fault[static LAYER_FAULT_MAX]);
+/* Read meta.json of the layer `id` in its folder.  False: as meta_decode(). */
 bool meta_read(int dir_fd, const char *id, struct arena *arena, struct layer_meta *ret,
         char fault[static LAYER_FAULT_MAX]);
 
@@ -57,5 +63,7 @@ struct tree_facts {
  */
 int tree_read(int tree_fd, bool freeze, const struct layer_limits *limits, struct arena *arena, struct tree_facts *ret,
         struct csn_error *err);
+/* Whether a part of a path can be a name in a tree; otherwise *ret_why says why not. */
+bool tree_name_is_good(const char *name, const char **ret_why);
 
 #endif

@@ -40,7 +40,7 @@ static json_t *encode_texts(const char *const *texts, size_t n)
         return list;
 }
 
-char *meta_encode(const struct layer_meta *meta, size_t *ret_len)
+static json_t *encode(const struct layer_meta *meta)
 {
         const struct layer_key *key = &meta->key;
         char id[LAYER_ID_MAX];
@@ -48,13 +48,26 @@ char *meta_encode(const struct layer_meta *meta, size_t *ret_len)
         layer_id(key, id);
         for (size_t i = 0; i < key->lock_n; i++)
                 json_array_append_new(lock, encode_package(&key->lock[i]));
-        json_t *json = json_pack("{s:i,s:s, s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s, s:b,s:I,s:s,s:I,s:I, s:o,s:o,s:o}",
-                "schema", SCHEMA, "id", id, "domain", key->domain, "language", key->language, "runtime", key->runtime,
-                "arch", key->arch, "libc", key->libc, "image", key->image, "index", key->index, "build", key->build,
-                "pinned", meta->pinned, "created_ms", (json_int_t)meta->created_ms, "tree_sha256", meta->tree_sha256,
-                "bytes", (json_int_t)meta->bytes, "files", (json_int_t)meta->files, "modules",
+        return json_pack("{s:i,s:s, s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s, s:b,s:I,s:s,s:I,s:I, s:o,s:o,s:o}", "schema",
+                SCHEMA, "id", id, "domain", key->domain, "language", key->language, "runtime", key->runtime, "arch",
+                key->arch, "libc", key->libc, "image", key->image, "index", key->index, "build", key->build, "pinned",
+                meta->pinned, "created_ms", (json_int_t)meta->created_ms, "tree_sha256", meta->tree_sha256, "bytes",
+                (json_int_t)meta->bytes, "files", (json_int_t)meta->files, "modules",
                 encode_texts(meta->modules, meta->modules_n), "warnings",
                 encode_texts(meta->warnings, meta->warnings_n), "lock", lock);
+}
+
+json_t *layer_json(const struct layer *layer)
+{
+        json_t *json =
+                layer->fault ? json_pack("{s:s,s:s}", "id", layer->id, "fault", layer->fault) : encode(&layer->meta);
+        json_object_set_new(json, "used_ms", json_integer(layer->used_ms));
+        return json;
+}
+
+char *meta_encode(const struct layer_meta *meta, size_t *ret_len)
+{
+        json_t *json = encode(meta);
         char *text = json ? json_dumps(json, JSON_INDENT(1)) : NULL;
         json_decref(json);
         *ret_len = text ? strlen(text) : 0;
@@ -66,6 +79,13 @@ char *meta_encode(const struct layer_meta *meta, size_t *ret_len)
 
 /* ---- reading ---- */
 
+void clean_text(char *text)
+{
+        for (char *c = text; *c; c++)
+                if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
+                        *c = '?';
+}
+
 static bool wrong(const struct reader *reader, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static bool wrong(const struct reader *reader, const char *fmt, ...)
 {
@@ -73,6 +93,7 @@ static bool wrong(const struct reader *reader, const char *fmt, ...)
         va_start(args, fmt);
         vsnprintf(reader->fault, LAYER_FAULT_MAX, fmt, args);
         va_end(args);
+        clean_text(reader->fault);
         return false;
 }
 
@@ -195,7 +216,7 @@ static bool take_meta(const struct reader *reader, const json_t *json, struct la
         return true;
 }
 
-static bool meta_decode(const char *text, size_t len, struct arena *arena, struct layer_meta *ret,
+bool meta_decode(const char *text, size_t len, struct arena *arena, struct layer_meta *ret,
         char ret_id[static LAYER_ID_MAX], char fault[static LAYER_FAULT_MAX])
 {
         const struct reader reader = { .arena = arena, .fault = fault };

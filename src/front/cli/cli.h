@@ -8,7 +8,7 @@
  *   grade             grade; grade_report: its output
  *   info              doctor, profiles, config, schema, gc, version
  *   top               ps, top, pool
- *   remote_commands   sandbox, context, tools, mcp: they start caisson-remote (front/remote)
+ *   remote_commands   sandbox, context, tools, layers, mcp: they start caisson-remote (front/remote)
  *   describe, e2b, keys, logs, runs, serve   the commands of these names
  *
  * A command uses the toolkit (front/cli/toolkit) and no other command.
@@ -71,6 +71,7 @@ int cli_runs(int argc, char **argv);
 int cli_sandbox(int argc, char **argv);
 int cli_context(int argc, char **argv);
 int cli_tools(int argc, char **argv);
+int cli_layers(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_serve(int argc, char **argv);
 int cli_version(int argc, char **argv);

@@ -121,6 +121,7 @@ static void bash(const struct cli_command *commands)
         bash_parts("sandbox");
         bash_parts("context");
         bash_parts("tools");
+        bash_parts("layers");
         printf("        case $before in\n"
                "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
@@ -261,6 +262,7 @@ static void zsh(const struct cli_command *commands)
         zsh_parts("sandbox");
         zsh_parts("context");
         zsh_parts("tools");
+        zsh_parts("layers");
         printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");

@@ -47,6 +47,8 @@ static const struct cli_command commands[] = {
                 cli_context, NULL, NULL },
         { "tools", GROUP_PROGRAMS, "list | call | check", "See and try the tools that code may be given.",
                 "caisson tools list", cli_tools, NULL, NULL },
+        { "layers", GROUP_PROGRAMS, "list | show | verify | remove | prune | export | import",
+                "See, check, remove and carry layers of packages.", "caisson layers list", cli_layers, NULL, NULL },
         { "doctor", GROUP_FIRST, "[--json]", "Say what this host can enforce, and the remedy for what it cannot.",
                 "caisson doctor", cli_doctor, cli_json_options, NULL },
         { "profiles", GROUP_SETTINGS, "list | show NAME [--json]", "List profiles, or show what one sets.",

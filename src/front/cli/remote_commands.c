@@ -1,6 +1,6 @@
 /*
- * caisson sandbox, context, mcp and tools.  A program of its own, caisson-remote, carries them out: they speak HTTP,
- * and caisson run starts without the libraries for HTTP.
+ * caisson sandbox, context, mcp, tools and layers.  A program of its own, caisson-remote, carries them out: it has the
+ * libraries for HTTP and archives, and caisson run starts without these.
  */
 #include "front/cli/cli.h"
 
@@ -57,6 +57,11 @@ int cli_context(int argc, char **argv)
 }
 
 int cli_tools(int argc, char **argv)
+{
+        return of_parts(argc, argv);
+}
+
+int cli_layers(int argc, char **argv)
 {
         return of_parts(argc, argv);
 }

@@ -25,6 +25,13 @@ static const struct {
         { "tools", "list", remote_list_tools, 0, 1, true },
         { "tools", "call", remote_call_tool, 1, 2, true },
         { "tools", "check", remote_check_tools, 0, 0, true },
+        { "layers", "list", remote_list_layers, 0, 0, true },
+        { "layers", "show", remote_show_layer, 1, 1, true },
+        { "layers", "verify", remote_verify_layers, 0, SIZE_MAX, true },
+        { "layers", "remove", remote_remove_layers, 1, SIZE_MAX, true },
+        { "layers", "prune", remote_prune_layers, 0, 0, true },
+        { "layers", "export", remote_export_layer, 2, 2, true },
+        { "layers", "import", remote_import_layer, 1, 1, true },
 };
 
 static int take_field(struct remote *remote, const struct cli_field *option, const char *text, struct csn_error *err)
@@ -187,7 +194,7 @@ int remote_main(int argc, char **argv)
                 if (strcmp(part->command, argv[1]) == 0 && strcmp(part->name, argv[2]) == 0)
                         remote.part = part;
         if (!remote.part)
-                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp and tools");
+                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp, tools and layers");
         int status = run(&remote, argc - 2, argv + 2);
         arena_done(&remote.arena);
         return status;

@@ -1,6 +1,6 @@
 /*
- * remote: the commands caisson sandbox, context, mcp and tools.  All but tools send HTTP requests to the daemon, on the
- * socket for users of this host.
+ * remote: the commands caisson sandbox, context, mcp, tools and layers.  All but tools and layers send HTTP requests to
+ * the daemon, on the socket for users of this host.
  *
  *   commands  the table of commands, arguments, main
  *   ids       ids from the beginning of an id, options, requests
@@ -13,6 +13,7 @@
  *   tar       folders to tar streams, and back (libarchive)
  *   context   contexts
  *   tools     sources of tools, without the daemon
+ *   layers    layers of packages, without the daemon
  *   mcp       caisson mcp: forwards messages of the Model Context Protocol
  *
  * A program of its own, caisson-remote, which caisson executes for these commands.
@@ -150,6 +151,13 @@ int remote_change_context(struct remote *remote);   /* interrupt, restart, close
 int remote_list_tools(struct remote *remote);
 int remote_call_tool(struct remote *remote);
 int remote_check_tools(struct remote *remote);
+int remote_list_layers(struct remote *remote);
+int remote_show_layer(struct remote *remote);
+int remote_verify_layers(struct remote *remote);
+int remote_remove_layers(struct remote *remote);
+int remote_prune_layers(struct remote *remote);
+int remote_export_layer(struct remote *remote);
+int remote_import_layer(struct remote *remote);
 
 /* ---- the local terminal (terminal.c) ---- */
 

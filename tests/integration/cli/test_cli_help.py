@@ -99,7 +99,7 @@ def test_words_are_listed_and_completed(tmp_path, command, options):
 
 @pytest.mark.parametrize('args, meant', [
     (['rnu'], 'caisson run'), (['chekc'], 'caisson check'), (['docter'], 'caisson doctor'), (['sandboxes'], 'caisson sandbox'), (['prof'], 'caisson profiles'),
-    (['help', 'gradee'], 'caisson grade'), (['sandbox', 'creat'], 'create'), (['context', 'interupt'], 'interrupt'), (['tools', 'lst'], 'list'),
+    (['help', 'gradee'], 'caisson grade'), (['sandbox', 'creat'], 'create'), (['context', 'interupt'], 'interrupt'), (['tools', 'lst'], 'list'), (['layers', 'lst'], 'list'),
     (['run', '--tiemout', '1s'], '--timeout'), (['run', '--memroy=1GiB'], '--memory'), (['run', '--languages', 'bash'], '--language'), (['check', '--polcy', 'x'], '--policy'),
     (['grade', '--chekcer', 'x'], '--checker'), (['keys', 'create', '--nmae', 'x'], '--name'), (['runs', '--statsu', 'x'], '--status'), (['serve', '--lisen', 'x'], '--listen'),
     (['ps', '--jsn'], '--json'), (['top', '--onec'], '--once'), (['doctor', '--jsno'], '--json'), (['e2b', 'env', '--tenent', 'x'], '--tenant'),

@@ -1,5 +1,6 @@
 /*
- * The subcommands of sandbox, context and tools, with their options: for the help of caisson, and for caisson-remote.
+ * The subcommands of sandbox, context, tools and layers, with their options: for the help of caisson, and for
+ * caisson-remote.
  */
 #include "front/cli/toolkit/toolkit.h"
 
@@ -42,6 +43,17 @@ static const struct cli_option call_options[] = {
         { NULL, 0, NULL, NULL, NULL },
 };
 
+static const struct cli_option json_of_layers[] = {
+        { "json", 0, NULL, "Print JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct cli_option prune_options[] = {
+        { "bytes", 0, "SIZE", "Size of all layers together, instead of packages.cache_bytes; 0: no ceiling.", NULL },
+        { "age", 0, "TIME", "Time since the last use of an unpinned layer, instead of packages.cache_ttl.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
 static const struct object *const of_sandbox[] = { &object_sandbox_request, &object_limits, &object_tools_request,
         NULL };
 static const struct object *const of_process[] = { &object_process_request, NULL };
@@ -74,6 +86,19 @@ const struct cli_part cli_parts[] = {
                 false },
         { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL,
                 false },
+        { "layers", "list", "[--json]", "List the layers of packages, oldest use first.", json_of_layers, NULL, false },
+        { "layers", "show", "[--json] ID", "Show a layer: what it was made for, and its packages.", json_of_layers, NULL,
+                false },
+        { "layers", "verify", "[ID ...]",
+                "Compare layers, or all, with their hashes; a damaged layer is removed, and the exit status is 1.", NULL,
+                NULL, false },
+        { "layers", "remove", "ID ...", "Remove layers.", NULL, NULL, false },
+        { "layers", "prune", "[OPTIONS]", "Remove expired layers, and the least recently used above the ceiling.",
+                prune_options, NULL, false },
+        { "layers", "export", "ID FILE", "Write a layer to a tar file with zstd; - is standard output.", NULL, NULL,
+                false },
+        { "layers", "import", "FILE", "Check a layer of a file, take it, and print its id; - is standard input.", NULL,
+                NULL, false },
         { NULL, NULL, NULL, NULL, NULL, NULL, false },
 };
 

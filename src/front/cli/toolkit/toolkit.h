@@ -9,7 +9,7 @@
  *   settings    --config and --set, which every command takes
  *   read        whole files
  *   show        output of a run
- *   parts       the subcommands of sandbox, context and tools
+ *   parts       the subcommands of sandbox, context, tools and layers
  *
  * A function with an exit status as its result has printed the error.  The others return errors, for cli_fail().
  */
@@ -192,7 +192,7 @@ bool show_output(struct cli_show *show, int stream, const void *bytes, size_t le
 /* Print the final output and set exit_status.  record is used with `json` only. */
 void show_result(struct cli_show *show, const struct run_result *result, json_t *record);
 
-/* ---- subcommands of sandbox, context and tools (parts.c) ---- */
+/* ---- subcommands of sandbox, context, tools and layers (parts.c) ---- */
 
 struct cli_part {
         const char *command, *name;
