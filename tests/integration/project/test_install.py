@@ -58,7 +58,7 @@ def test_nobody_but_root_may_change_what_is_installed(installed):
 
 def test_the_sample_configuration_sets_the_defaults(installed, tmp_path):
     text = (installed / 'share/doc/caisson/examples/caisson.yaml').read_text()
-    keys = re.findall(r'^#  (\w+): ', text, flags=re.M)
+    keys = re.findall(r'^#  ([\w.]+): ', text, flags=re.M)
     whole = tmp_path / 'caisson.yaml'
     whole.write_text(re.sub(r'^#(?! )|^#(?=  )', '', text, flags=re.M))
     shown = {row['key']: row for row in json.loads(caisson('config', 'show', '--json', '--config', whole).out)}
