@@ -1,8 +1,8 @@
 /*
  * Measures every callback of every event loop of this process, and logs each one that took longer than STEP_MAX_US
  * microseconds of the thread's time, as "loop: a step of ADDRESS took N us"; ADDRESS is the callback's offset in the
- * program.  Only the test program caissond-probed is linked with this file; docs/design/loop-steps.md says what a
- * callback may take.
+ * program.  Only test programs (caissond-probed, package-index-serve-probed) are linked with this file;
+ * docs/design/loop-steps.md has the bound.
  *
  * The time is wall-clock time without the time in which the thread was ready and had no processor
  * (/proc/thread-self/schedstat, Linux 2.6.9 with CONFIG_SCHED_INFO): CPU time, and time in blocking calls.

@@ -70,7 +70,7 @@ struct package_index_settings {
         const char *url;               /* of the upstream: "https://pypi.org/simple", "https://registry.npmjs.org" */
         /* "USER:PASSWORD" is sent as Basic, any other text as Bearer.  NULL or "": none. */
         const char *token;
-        /* Certificates in PEM of the authorities for the upstream, in place of the host's.  NULL: the host's. */
+        /* Certificates in PEM of the upstream's authorities.  NULL: the host's, by their hashes in /etc/ssl/certs. */
         const char *ca_pem;
         const char *base_url;          /* of this index in the view of its clients; NULL: PACKAGE_INDEX_BASE */
         /* Folder for unlinked files (O_TMPFILE of open(2)).  NULL: memory (memfd_create(2)). */

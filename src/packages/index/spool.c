@@ -2,7 +2,7 @@
  * Files of the upstream: fetched whole into an unlinked file, verified, and kept until the index is closed; see
  * index_private.h.
  *
- * The hash is computed as bytes arrive.  libcurl hands over at most 16 KiB a call, so no step of the loop is long.
+ * The hash is computed as bytes arrive, in pieces of READ_BYTES (upstream.c).
  */
 #include "packages/index/index_private.h"
 

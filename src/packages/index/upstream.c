@@ -17,6 +17,7 @@
 
 #define REQUEST_MS 30000                   /* default of request_ms */
 #define SLOW_BYTES 100                     /* a second: a file that comes slower for request_ms is given up */
+#define READ_BYTES 4096                    /* libcurl reads up to 100 times in a step of the loop */
 #define IGNORED_MAX MIB                    /* bytes of bodies that are not used */
 #define TOKEN_MAX 8192                     /* bytes */
 
@@ -28,6 +29,7 @@ struct origin {
         char *scheme, *host, *port;        /* curl_free() */
 };
 
+/* The caller frees *ret with origin_done() in any case. */
 static bool origin_read(const char *text, struct origin *ret)
 {
         CURLU *url = curl_url();
@@ -175,13 +177,13 @@ static bool is_at_origin(const struct upstream *upstream, const struct origin *o
 /* false: the address of a redirect or of a file may not be asked. */
 static bool set_url(struct upstream_request *request, const char *url)
 {
-        struct origin origin;
+        struct origin origin = { 0 };
         bool good = strlen(url) < PACKAGE_URL_MAX && origin_read(url, &origin);
         if (good) {
                 request->at_origin = is_at_origin(request->upstream, &origin);
                 good = request->at_origin || strcmp(origin.scheme, "https") == 0;
-                origin_done(&origin);
         }
+        origin_done(&origin);
         if (!good)
                 return false;
         memmove(request->url, url, strlen(url) + 1);
@@ -243,6 +245,22 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
         }
 }
 
+/*
+ * The host's certificates as a file take 50 ms to parse, for each connection and in a step of the loop; in the folder
+ * with hashes OpenSSL opens the one that it needs.
+ */
+static void set_certificates(const struct upstream *upstream, CURL *easy)
+{
+        struct curl_blob blob = { .data = upstream->ca_pem, .flags = CURL_BLOB_NOCOPY };
+        if (upstream->ca_pem) {
+                blob.len = strlen(upstream->ca_pem);
+                curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+                curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        } else if (curl_version_info(CURLVERSION_NOW)->capath) {
+                curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+        }
+}
+
 static void set_options(struct upstream_request *request)
 {
         const struct upstream *upstream = request->upstream;
@@ -262,16 +280,12 @@ static void set_options(struct upstream_request *request)
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)upstream->request_ms);
+        curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)READ_BYTES);
         if (request->is_file) {
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES);
                 curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)(upstream->request_ms + 999) / 1000);
         }
-        if (upstream->ca_pem) {
-                struct curl_blob blob = { .data = upstream->ca_pem, .len = strlen(upstream->ca_pem),
-                        .flags = CURL_BLOB_NOCOPY };
-                curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
-                curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-        }
+        set_certificates(upstream, easy);
 }
 
 static bool request_send(struct upstream_request *request)
