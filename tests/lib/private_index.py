@@ -9,11 +9,13 @@ Options are keywords of PrivateIndex, or of index.behave(NAME, ...) for one proj
 """
 
 import base64
+import contextlib
 import hashlib
 import html
 import io
 import json
 import pathlib
+import ssl
 import stat
 import subprocess
 import sysconfig
@@ -153,8 +155,19 @@ def make_tarball(package, files):
 
 # ---- the server ----
 
+def make_certificate(folder):
+    """(certificate, key) of 127.0.0.1, self-signed: paths."""
+    paths = folder / 'certificate.pem', folder / 'key.pem'
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=private index',
+                    '-addext', 'subjectAltName=IP:127.0.0.1', '-out', paths[0], '-keyout', paths[1]], check=True, capture_output=True)
+    return paths
+
+
 class PrivateIndex:
-    def __init__(self, **options):
+    """certificate: a pair of make_certificate(), for https."""
+
+    def __init__(self, certificate=None, **options):
+        self.certificate = certificate
         self.options = Options(**options)
         self.own_options = {}
         self.projects = {}          # of Python: {canonical name: [File]}
@@ -169,6 +182,10 @@ class PrivateIndex:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
 
+            def handle(self):
+                with contextlib.suppress(OSError):      # a client that has gone, or does not like the certificate
+                    super().handle()
+
             def do_GET(self):
                 index.answer(self)
 
@@ -177,6 +194,10 @@ class PrivateIndex:
 
         self.server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.server.daemon_threads = True
+        if self.certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, kwargs={'poll_interval': 0.05}, daemon=True).start()
         return self
 
@@ -186,7 +207,7 @@ class PrivateIndex:
 
     @property
     def base(self):
-        return f'http://127.0.0.1:{self.server.server_port}'
+        return f'http{"s" if self.certificate else ""}://127.0.0.1:{self.server.server_port}'
 
     @property
     def url(self):

@@ -36,8 +36,8 @@ class Probed(Web):
         return [(int(us), address) for address, us in re.findall(r'loop: a step of (0x[0-9a-f]+) took (\d+) us', text)]
 
 
-def place(address):
-    words = subprocess.run(['addr2line', '-f', '-s', '-e', PROBED, address], capture_output=True, text=True, check=False).stdout
+def place(address, program=PROBED):
+    words = subprocess.run(['addr2line', '-f', '-s', '-e', program, address], capture_output=True, text=True, check=False).stdout
     return ' '.join(words.split())
 
 

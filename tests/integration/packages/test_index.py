@@ -9,13 +9,16 @@ import shutil
 import socket
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 
 from cli import BUILD
-from private_index import DAY, JSON_TYPE, PrivateIndex
+from private_index import DAY, JSON_TYPE, PrivateIndex, make_certificate
+from steps import TRIES, place
 
 SERVE = BUILD / 'tests/unit/package-index-serve'
+PROBED = BUILD / 'tests/unit/package-index-serve-probed'
 PATIENCE = 30
 TOKEN = 'very-secret-4711'
 
@@ -23,8 +26,9 @@ TOKEN = 'very-secret-4711'
 class Gateway:
     """The program package-index-serve: the index of this source, on a port."""
 
-    def __init__(self, url, *settings, kind='python'):
-        self.process = subprocess.Popen([SERVE, kind, url, *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, url, *settings, kind='python', program=SERVE):
+        self.process = subprocess.Popen([program, kind, url, *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.errors = ''
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
         self.port = int(line)
@@ -35,7 +39,9 @@ class Gateway:
     def __exit__(self, kind, *_):
         self.process.stdin.close()
         status = self.process.wait(PATIENCE)
-        assert kind or (status == 0 and self.process.stderr.read() == '')
+        self.errors = self.process.stderr.read()
+        assert kind or status == 0, self.errors
+        assert kind or not re.sub(r'.*loop: a step of 0x[0-9a-f]+ took .*\n', '', self.errors), self.errors
 
     @property
     def base(self):
@@ -71,8 +77,8 @@ def private_index():
 
 
 @contextlib.contextmanager
-def served(index, *settings, kind='python'):
-    with Gateway(index.npm_url if kind == 'node' else index.url, *settings, kind=kind) as gateway:
+def served(index, *settings, kind='python', **more):
+    with Gateway(index.npm_url if kind == 'node' else index.url, *settings, kind=kind, **more) as gateway:
         yield gateway
 
 
@@ -135,6 +141,23 @@ def test_the_metadata_of_a_wheel_is_served_without_the_wheel(upstream):
         status, content, _ = gateway.get(f'{entry["url"]}.metadata')
         assert status == 200 and b'Requires-Dist: beta' in content
         assert not any(path.endswith('.whl') for path in upstream.paths())
+
+
+def test_pip_installs_each_kind_of_wheel_that_the_private_index_makes(upstream, tmp_path):
+    upstream.add_wheel('plain', '1.0', {'plain/__init__.py': 'def main(): print("plain")\n'}, scripts={'plain-command': 'plain:main'})
+    upstream.add_wheel('startup', '1.0', {'startup.pth': 'import sys\n', 'startup.py': ''})
+    upstream.add_wheel('big', '1.0', {'big.py': ''}, giant={'zeros.bin': 5_000_000})
+    upstream.add_extension('native', '1.0')
+    upstream.add_wheel('foreign', '1.0', tag='cp27-cp27m-win32')
+    upstream.add_wheel('link', '1.0', {'link.py': ''}, links={'link_out': '../../../etc/passwd'})
+    with served(upstream) as gateway:
+        done = pip(gateway, 'install', '--target', tmp_path / 'made', 'plain', 'startup', 'big', 'native')
+        assert done.returncode == 0, done.stderr
+        program = 'import native, plain; print(native.answer()); plain.main()'
+        done = subprocess.run(['/usr/bin/python3', '-c', program], env={'PYTHONPATH': tmp_path / 'made'}, capture_output=True, text=True, check=True)
+        assert done.stdout == '42\nplain\n' and (tmp_path / 'made/bin/plain-command').exists() and (tmp_path / 'made/zeros.bin').stat().st_size == 5_000_000
+        assert 'No matching distribution' in pip(gateway, 'download', '--dest', tmp_path / 'other', 'foreign').stderr
+        assert pip(gateway, 'download', '--dest', tmp_path / 'other', 'link').returncode == 0
 
 
 # ---- what is hidden, and why ----
@@ -342,6 +365,23 @@ def test_settings_that_cannot_be_are_refused():
         assert done.returncode == 1 and 'index' in done.stderr and TOKEN not in done.stderr, words
 
 
+def test_a_certificate_is_checked_with_the_given_authority(tmp_path):
+    certificate = make_certificate(tmp_path)
+    (tmp_path / 'other').mkdir()
+    other = make_certificate(tmp_path / 'other')
+    with PrivateIndex(certificate=certificate) as index:
+        made = index.add_wheel('alpha', '1.0')
+        with served(index, f'ca_pem={certificate[0].read_text()}', f'token={TOKEN}') as gateway:
+            url = gateway.files('alpha')[made.filename]['url']
+            assert gateway.ask('download', url)['problem'] == ''
+        asked = len(index.requests)
+        for settings in ([], [f'ca_pem={other[0].read_text()}'], ['ca_pem=none']):
+            with served(index, f'token={TOKEN}', *settings) as gateway:
+                assert gateway.get('/simple/alpha/')[0] == 424
+                assert gateway.ask('project', 'alpha')['problem'] == 'index_untrusted', settings
+        assert len(index.requests) == asked == 2
+
+
 # ---- clients ----
 
 def test_other_requests_have_a_line_as_answer(upstream):
@@ -407,6 +447,33 @@ def test_a_long_document_is_parsed_in_a_helper_thread(upstream):
     with served(upstream) as gateway:
         assert len(gateway.files('alpha')) == 2000
         assert gateway.ask('load', 'alpha')['counts']['offered'] == 2000
+
+
+@pytest.mark.parametrize('kind', ['python', 'node'])
+def test_no_step_of_the_loop_is_long(upstream, kind):
+    """20,000 files in a document, and a file of 60 MB."""
+    content = os.urandom(60_000_000)
+    if kind == 'node':
+        upstream.add_npm('alpha', '1.0.0')
+        upstream.packages['alpha'] *= 5000
+        upstream.packages['alpha'] = [replace(one, version=f'1.0.{number}', filename=f'alpha-{number}.tgz', document={**one.document, 'version': f'1.0.{number}'})
+                                      for number, one in enumerate(upstream.packages['alpha'])]
+        upstream.packages['alpha'][-1].content = content
+    else:
+        for number in range(20000):
+            upstream.add_file('alpha', f'{number}', f'alpha-{number}-py3-none-any.whl', b'wheel')
+        upstream.projects['alpha'][-1].content = content
+    for _ in range(TRIES):
+        with served(upstream, kind=kind, program=PROBED) as gateway:
+            assert gateway.ask('load', 'alpha')['counts']['offered'] == (5000 if kind == 'node' else 20000)
+            if kind == 'node':
+                path = gateway.npm('alpha')['versions']['1.0.4999']['dist']['tarball'].removeprefix(gateway.base)
+            else:
+                path = gateway.files('alpha')['alpha-19999-py3-none-any.whl']['url']
+            assert gateway.get(path)[1] == content
+        if not gateway.errors:
+            return
+    raise AssertionError(', '.join(f'{place(address, PROBED)}: {us} us' for address, us in re.findall(r'a step of (0x[0-9a-f]+) took (\d+)', gateway.errors)))
 
 
 # ---- npm ----
