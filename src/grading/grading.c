@@ -5,6 +5,8 @@
 
 #define PATIENCE_MS 10000      /* for others to end */
 #define ARGUMENTS_MAX (4 * MIB)
+#define REPORT_AT_ONCE_MAX (32 * KIB) /* bytes of a result that the loop makes */
+#define CASE_BYTES 200                /* of a case in a result, without its texts */
 
 /* ---- small things ---- */
 
@@ -47,14 +49,65 @@ static bool is_over(const struct grading *grading)
         return grading->has_error || grading->cancelled || (grading->request.stop_on_fail && has_failed(grading));
 }
 
+/* Bytes of a case in the result, or more than REPORT_AT_ONCE_MAX. */
+static size_t size_of_case(const struct case_result *result)
+{
+        const char *texts[] = { result->name, result->detail, result->output, result->expected, result->stdout,
+                result->stderr };
+        size_t size = CASE_BYTES;
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                size += texts[i] ? strnlen(texts[i], REPORT_AT_ONCE_MAX + 1) : 0;
+        return size;
+}
+
+static bool is_long(const struct grading *grading)
+{
+        size_t size = grading->result.stdout.len + grading->result.stderr.len + grading->result_bytes;
+        for (size_t i = 0; i < grading->slots_n && size <= REPORT_AT_ONCE_MAX; i++)
+                size += size_of_case(grading->slots[i].result);
+        for (size_t i = 0; i < grading->tests_n && size <= REPORT_AT_ONCE_MAX; i++)
+                size += size_of_case(&grading->tests[i]);
+        return size > REPORT_AT_ONCE_MAX;
+}
+
+/* Perhaps in a helper thread. */
+static void make_report(struct grading *grading)
+{
+        for (size_t i = 0; i < grading->slots_n; i++) {
+                struct slot *slot = &grading->slots[i];
+                if (!slot->settled)
+                        slot_settle(slot, &grading->arena, case_status_NOT_RUN, "%s",
+                                grading->has_error ? grading->result.error.message : "grading ended before it");
+                json_decref(slot->document);
+                slot->document = NULL;
+        }
+        report(grading);
+        if (grading->events->encode)
+                grading->events->encode(grading->owner, &grading->result);
+}
+
+static void work_report(struct job *job)
+{
+        make_report(job->owner);
+}
+
+static void on_reported(struct job *job)
+{
+        struct grading *grading = job->owner;
+        if (job->dropped)
+                make_report(grading);
+        grading->events->done(grading->owner, &grading->result);
+}
+
 static void finish(struct grading *grading)
 {
+        struct workers *workers = engine_workers(grading->grader->engine);
         grading->phase = PHASE_OVER;
-        for (size_t i = 0; i < grading->slots_n; i++)
-                if (!grading->slots[i].settled)
-                        slot_settle(&grading->slots[i], &grading->arena, case_status_NOT_RUN, "%s",
-                                    grading->has_error ? grading->result.error.message : "grading ended before it");
-        report(grading);
+        if (workers && is_long(grading)) {
+                worker_submit(workers, grading->owner_key, &grading->report);
+                return;
+        }
+        make_report(grading);
         grading->events->done(grading->owner, &grading->result);
 }
 
@@ -240,6 +293,7 @@ struct grading *grading_new(struct grader *grader)
                 .go_on = go_on,
                 .created_us = clock_us(),
                 .later = { .fired = on_later, .owner = grading },
+                .report = { .work = work_report, .done = on_reported, .owner = grading },
                 .result = { .status = status_COMPLETED } };
         grader->gradings = grading;
         snprintf(grading->id, sizeof grading->id, "grade_");
@@ -290,6 +344,8 @@ void grading_free(struct grading *grading)
         if (!grading)
                 return;
         grader = grading->grader;
+        if (grading->report.active)
+                worker_wait(engine_workers(grader->engine), &grading->report);
         while (grading->attempts)
                 attempt_free(grading->attempts);
         judge_forget(grading->judging);
@@ -302,7 +358,7 @@ void grading_free(struct grading *grading)
         wake_others(grader, grading->owner_key);
         for (size_t i = 0; i < grading->slots_n; i++)
                 json_decref(grading->slots[i].document);
-        arena_done(&grading->arena);
+        worker_free(engine_workers(grader->engine), grading->owner_key, &grading->arena);
         free(grading);
 }
 

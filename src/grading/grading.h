@@ -15,7 +15,8 @@
  *   import          request formats of older systems and datasets
  *   report          from verdicts to a result, with advice
  *
- * Like the engine, grading has one thread and runs inside engine_step().
+ * Like the engine, grading has one thread and runs inside engine_step().  A helper thread makes the result of a long
+ * grading, see docs/design/loop-steps.md.
  */
 #ifndef GRADING_GRADING_H
 #define GRADING_GRADING_H
@@ -30,6 +31,11 @@ struct grading_events {
         int (*begins)(void *owner, struct run *run, struct csn_error *err);
         /* A sandbox of the grading has ended; may be NULL. */
         void (*ran)(void *owner, struct run *run, const struct run_result *result);
+        /*
+         * The grading has ended; done() follows.  Called in a helper thread if the result is long: the function uses
+         * memory that nothing else uses before done() or grading_free().  May be NULL.
+         */
+        void (*encode)(void *owner, const struct grade_result *result);
         /*
          * The grading has ended.  The result belongs to the grading until grading_free(), which may be called from
          * here.

@@ -2,6 +2,7 @@
 #ifndef GRADING_GRADING_PRIVATE_H
 #define GRADING_GRADING_PRIVATE_H
 
+#include "base/worker.h"
 #include "grading/grading.h"
 
 #define CASE_CPU_MS 5000
@@ -60,6 +61,7 @@ struct grading {
         bool judge_ms_given;
         bool has_boundary, has_error;
         struct grade_result result;
+        struct job report; /* in PHASE_OVER: the helper thread owns all of the above that report() uses */
 };
 
 struct grader {

@@ -16,6 +16,7 @@ struct api_grading {
         struct buf body;
         struct parse *parse;               /* of the whole body, or NULL */
         struct grading *grading;           /* NULL: the body is not whole or not parsed yet */
+        char *text;                        /* the result, from on_encode(); NULL also where it could not be written */
         char tenant[80], key[20], request_id[65];
         struct trace trace;
 };
@@ -61,6 +62,7 @@ static void job_free(struct api_grading *job)
                         break;
                 }
         grading_free(job->grading);
+        free(job->text);
         parse_free(job->parse);
         buf_done(&job->body);
         if (!job->one) {
@@ -71,22 +73,33 @@ static void job_free(struct api_grading *job)
         free(job);
 }
 
+/* Perhaps in a helper thread. */
+static void on_encode(void *owner, const struct grade_result *result)
+{
+        struct api_grading *job = owner;
+        job->text = http_json_text(model_encode(&object_grade_result, result));
+}
+
 static void on_done(void *owner, const struct grade_result *result)
 {
         struct api_grading *job = owner;
         struct bulk_one *one = job->one;
         struct http_request *request = job->request;
-        json_t *json = model_encode(&object_grade_result, result);
+        char *text = job->text;
+        (void)result;
+        job->text = NULL;
         job_free(job);
         if (one)
-                bulk_answer(one, "result", json);
-        else if (request)
-                http_json(request, MHD_HTTP_OK, json);
+                bulk_answer(one, "result", text, text ? strlen(text) : 0);
+        if (request)
+                http_answer_json(request, MHD_HTTP_OK, text);
         else
-                json_decref(json);
+                free(text);
 }
 
-static const struct grading_events events = { .begins = on_begins, .ran = on_ran, .done = on_done };
+static const struct grading_events events = {
+        .begins = on_begins, .ran = on_ran, .encode = on_encode, .done = on_done
+};
 
 /* ---- the beginning ---- */
 

@@ -369,7 +369,7 @@ static void on_line_done(void *owner, const struct run_result *result)
         trace_run(job->service, bulk_trace(one), job->run, result);
         run_free(job->run);
         free(job);
-        bulk_answer_text(one, "record", recorded ? record.bytes : NULL, record.len);
+        bulk_answer(one, "record", recorded ? record.bytes : NULL, record.len);
         buf_done(&record);
 }
 

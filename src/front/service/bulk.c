@@ -225,15 +225,7 @@ static void end_one(struct bulk_one *one)
                 http_more(bulk->request);
 }
 
-void bulk_answer(struct bulk_one *one, const char *name, json_t *json)
-{
-        json_t *answer = answer_of(one->line, one->id);
-        json_object_set_new(answer, name, json);
-        put_line(one->bulk, answer);
-        end_one(one);
-}
-
-void bulk_answer_text(struct bulk_one *one, const char *name, const char *text, size_t len)
+void bulk_answer(struct bulk_one *one, const char *name, const char *text, size_t len)
 {
         struct csn_error err;
         if (text) {

@@ -25,10 +25,11 @@ struct bulk_kind {
 
 /* Handle a request whose body is a stream of lines of this kind. */
 void bulk_begin(struct http_request *request, const struct bulk_kind *kind);
-/* Answer a line with this member; takes the reference.  `one` is freed; the job must be freed by then. */
-void bulk_answer(struct bulk_one *one, const char *name, json_t *json);
-/* The same with the member as JSON text; NULL: the text could not be written, which is an error. */
-void bulk_answer_text(struct bulk_one *one, const char *name, const char *text, size_t len);
+/*
+ * Answer a line with this member, which is JSON text; NULL: the text could not be written, which is an error.  `one` is
+ * freed; the job must be freed by then.
+ */
+void bulk_answer(struct bulk_one *one, const char *name, const char *text, size_t len);
 struct log_context bulk_context(const struct bulk_one *one);
 const char *bulk_key(const struct bulk_one *one);       /* id of the request's key, or "" */
 const struct trace *bulk_trace(const struct bulk_one *one);

@@ -1,11 +1,15 @@
 """Long answers of the fronts: they are made outside of the event loop, and say the same as short ones."""
 
 import base64
+import http.client
 import json
+import signal
 
 import pytest
 
+from daemon import until
 from steps import Probed, steps_of
+from web import Web
 
 JSON = {'Content_Type': 'application/json'}
 MODERN = '2026-07-28'
@@ -15,6 +19,71 @@ MODERN = '2026-07-28'
 def running(tmp_path_factory):
     with Probed(tmp_path_factory.mktemp('answers')) as web:
         yield web
+
+
+# ---- results of gradings ----
+
+CASES = [{'name': f'{number} ' + 'n' * 300, 'args': [number], 'expected': number} for number in range(10_000)]
+GRADING = {'code': 'def f(x:\n', 'function': 'f', 'cases': CASES}     # no case runs: the submission is no program
+
+
+def check_grading(result):
+    assert [case['name'] for case in result['cases']] == [case['name'] for case in CASES]
+    assert {case['status'] for case in result['cases']} == {'not_run'} and result['status'] == 'syntax_error'
+
+
+def grade(web):
+    status, _, result = web.ask('POST', '/v1/grade', GRADING)
+    assert status == 200
+    check_grading(result)
+
+
+def grade_lines(web):
+    answer = web.stream_raw('POST', '/v1/grade', f'{json.dumps(GRADING)}\n' * 2, **{'Content-Type': 'application/x-ndjson'})
+    lines = [json.loads(line) for line in answer.read().splitlines()]
+    assert sorted(line['line'] for line in lines) == [1, 2]
+    for line in lines:
+        check_grading(line['result'])
+
+
+@pytest.mark.parametrize('work', [grade, grade_lines])
+def test_no_step_is_long_for_the_result_of_a_grading(web, work):
+    steps_of(web, lambda: work(web), at='native.c')      # the end of the sandbox ends the grading
+
+
+def begin_grading(web, lines, seconds):
+    connection = web.open(seconds)
+    kind = 'application/x-ndjson' if lines else 'application/json'
+    connection.request('POST', '/v1/grade', json.dumps(GRADING), {'Content-Type': kind})
+    return connection
+
+
+@pytest.mark.parametrize('lines', [False, True], ids=['one', 'lines'])
+def test_a_client_goes_while_the_result_of_a_grading_is_made(web, lines):
+    for number in range(8):
+        connection = begin_grading(web, lines, 0.1 + 0.05 * number)
+        with pytest.raises(TimeoutError):
+            connection.getresponse().read()
+            raise TimeoutError
+        connection.close()
+    until(lambda: not web.runs())
+    grade(web)
+
+
+@pytest.mark.parametrize('lines', [False, True], ids=['one', 'lines'])
+def test_the_daemon_stops_while_the_result_of_a_grading_is_made(tmp_path, lines):
+    web = Web(tmp_path, '--set', 'engine.shutdown_ms=1s')
+    connections = [begin_grading(web, lines, 60) for _ in range(8)]
+    until(lambda: web.runs())
+    web.daemon.process.send_signal(signal.SIGTERM)
+    for connection in connections:      # the daemon waits for clients that read their answers
+        try:
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            pass
+        connection.close()
+    assert web.daemon.process.wait(60) == 0
+    assert 'Sanitizer' not in web.log.read_text()
 
 
 # ---- the Model Context Protocol ----
