@@ -40,6 +40,7 @@ struct http_client;
 struct http_upgrade;
 struct http_answers;
 struct header;
+struct workers;
 
 /*
  * BODY_WHOLE: in one piece, JSON of the route's object if the route takes one.  BODY_TREE: in one piece, JSON in the
@@ -114,6 +115,7 @@ struct http_limit {
 /* The limits of a listener; times in microseconds. */
 struct http_options {
         struct shares *shares;             /* the ledger; must outlive the listener */
+        struct workers *workers;           /* close files of answers; must outlive the listener */
         enum share requests;               /* the resource of requests in progress */
         unsigned connections_max;          /* see service_connections_max() */
         uint64_t head_us;                  /* for a head, from the begin of its connection */
@@ -179,6 +181,7 @@ struct http_request {
         struct header *headers;
         unsigned status;
         struct MHD_Response *response;
+        int file_fd;        /* second descriptor of the answer, or -1; see http_close_files() */
         struct watch watch; /* on the socket, while the connection is not read or its end could be missed */
         struct timer reschedule;
         struct http_queue queue;           /* unread bytes of a stream */
@@ -364,8 +367,11 @@ struct http_internal {
         void (*over)(void *owner, bool whole);
 };
 
-/* Serve an application for internal requests alone.  *ret is the caller's until http_close(). */
-void http_open_internal(struct loop *loop, struct shares *shares, const struct http_app *app,
+/*
+ * Serve an application for internal requests alone.  Of the options, shares and workers are used.  *ret is the caller's
+ * until http_close().
+ */
+void http_open_internal(struct loop *loop, const struct http_options *options, const struct http_app *app,
         const struct http_events *events, void *owner, struct http **ret);
 /* Start an internal request.  All but the body and the key is copied. */
 struct http_request *http_internal_request(struct http *http, const struct http_internal_answered *asked,

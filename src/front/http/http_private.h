@@ -67,6 +67,7 @@ struct http {
         uint64_t closed[HTTP_CLOSED_N];
         uint64_t looked_us;                /* time of http_cut_stuck()'s last check, in us */
         unsigned rounds;                   /* rounds since the last event or callback */
+        struct http_file *files;           /* see http_close_files() */
         bool full;                         /* the maximum was reached at the end of the last round */
 };
 
@@ -111,6 +112,13 @@ void http_set_holder(struct http_request *request);
 void http_drop_body(struct http_request *request);
 /* The head has arrived: copy method and path, and set the request's id and trace context. */
 void http_request_begin(struct http_request *request, const char *method, const char *path);
+
+/*
+ * Close the files of answers that are over.  libmicrohttpd closes a file in the loop, and the last close(2) of a
+ * deleted file frees the blocks.  So a request has a second descriptor, which is closed by this function after the
+ * round in which libmicrohttpd has closed its descriptor.
+ */
+void http_close_files(struct http *http);
 
 /* Call the handler of the request's application or route. */
 void http_call_handler(struct http_request *request);

@@ -218,14 +218,17 @@ struct http_request *http_internal_request(struct http *http, const struct http_
         return request;
 }
 
-void http_open_internal(struct loop *loop, struct shares *shares, const struct http_app *app,
+void http_open_internal(struct loop *loop, const struct http_options *options, const struct http_app *app,
         const struct http_events *events, void *owner, struct http **ret)
 {
         struct http *http = mem_alloc(sizeof *http);
-        *http = (struct http){
-                .loop = loop, .options.shares = shares, .inner = app, .events = events, .owner = owner, .listener = -1,
-                .local = true
-        };
+        *http = (struct http){ .loop = loop,
+                .options = *options,
+                .inner = app,
+                .events = events,
+                .owner = owner,
+                .listener = -1,
+                .local = true };
         http->watch = (struct watch){ .fd = -1 };
         *ret = http;
 }

@@ -1,6 +1,7 @@
 /* A request as it came: its life, identifier, trace context, headers, query and path. */
 #include "front/http/http_private.h"
 
+#include "base/discard.h"
 #include "net/http_headers.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ struct http_request *http_request_new(struct http *http, struct MHD_Connection *
                 .client = client_of(connection),
                 .began_us = clock_us(),
                 .watch = { .fd = -1 },
+                .file_fd = -1,
                 .reschedule = { .fired = http_on_reschedule, .owner = request } };
         if (!connection)
                 join_list(request);
@@ -96,6 +98,33 @@ void http_request_begin(struct http_request *request, const char *method, const 
         begin_trace(request);
 }
 
+/* A file of an answer that is over. */
+struct http_file {
+        struct http_file *next;
+        int fd;
+        char share[sizeof((struct http_request *)NULL)->tenant];
+};
+
+static void keep_file(struct http_request *request)
+{
+        if (request->file_fd < 0)
+                return;
+        struct http_file *file = mem_alloc(sizeof *file);
+        *file = (struct http_file){ .next = request->http->files, .fd = take_fd(&request->file_fd) };
+        memcpy(file->share, request->tenant, sizeof file->share);
+        request->http->files = file;
+}
+
+void http_close_files(struct http *http)
+{
+        for (struct http_file *file = http->files, *next; file; file = next) {
+                next = file->next;
+                discard_fd(http->options.workers, file->share, &file->fd);
+                free(file);
+        }
+        http->files = NULL;
+}
+
 void http_request_free(struct http_request *request)
 {
         struct http *http = request->http;
@@ -118,7 +147,8 @@ void http_request_free(struct http_request *request)
         buf_done(&request->body);
         buf_done(&request->whole_answer);
         if (request->inner)
-                fd_close(&request->answer_fd);
+                discard_fd(http->options.workers, request->tenant, &request->answer_fd);
+        keep_file(request);
         stream_free(&request->queue);
         arena_done(&request->arena);
         free(request);

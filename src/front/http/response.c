@@ -5,6 +5,7 @@
  */
 #include "front/http/http_private.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -81,6 +82,7 @@ void http_answer_file(struct http_request *request, unsigned status, const char 
                 return;
         }
         request->state = HTTP_ANSWERED;
+        request->file_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* -1: libmicrohttpd has the last descriptor */
         set_response(request, status, type, MHD_create_response_from_fd_at_offset64(size, fd, offset));
         http_resume(request);
 }

@@ -47,6 +47,7 @@ static void run_daemon(struct http *http)
         MHD_UNSIGNED_LONG_LONG ms;
         http->kicked = false;
         MHD_run(http->daemon);
+        http_close_files(http);
         look_full(http);
         bool waits = MHD_get_timeout(http->daemon, &ms) == MHD_YES;
         if (waits && ms == 0)
@@ -415,6 +416,7 @@ void http_close(struct http *http)
         if (http->daemon) {
                 MHD_run(http->daemon);
                 MHD_stop_daemon(http->daemon);   /* closes the listener, too */
+                http_close_files(http);
         } else {
                 fd_close(&http->listener);
         }

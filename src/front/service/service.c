@@ -142,6 +142,7 @@ static struct shares *open_shares(void)
 static struct http_options options_of(const struct service *service, bool local)
 {
         return (struct http_options){ .shares = service->shares,
+                .workers = engine_workers(service->engine),
                 .requests = local ? SHARE_LOCAL_REQUESTS : SHARE_REQUESTS,
                 .connections_max = service_connections_max(local),
                 .head_us = service->settings->engine.http_head_ms * 1000 };
@@ -190,7 +191,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
         }
         int rc = otlp_open(service->loop, settings, &service->otlp, err);
         const struct http_options options = options_of(service, false);
-        http_open_internal(service->loop, service->shares, &service->app, &http_events, service, &service->inner);
+        http_open_internal(service->loop, &options, &service->app, &http_events, service, &service->inner);
         if (rc == 0 && listener >= 0)
                 rc = http_open(service->loop, listener, ours, &options, &http_events, service, &service->http, err);
         if (rc == 0 && service->http)

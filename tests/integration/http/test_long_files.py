@@ -13,6 +13,7 @@ from daemon import until
 from steps import Probed, TRIES, place as addressed, steps_of
 
 LARGE_MIB = 256
+READ_MIB = 32
 KEY = 'e2b_' + '0' * 40
 
 
@@ -35,6 +36,16 @@ def expect(got, status):
     return got[2]
 
 
+def opened(place, name):
+    """Whether the daemon has the file open, deleted or not."""
+    links = [f'/proc/{place.daemon.process.pid}/fd/{number}' for number in os.listdir(f'/proc/{place.daemon.process.pid}/fd')]
+    found = []
+    for link in links:
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(link))
+    return any(name in target for target in found)
+
+
 def names(folder):
     return os.listdir(folder) if folder.exists() else []
 
@@ -53,6 +64,29 @@ def test_a_large_stored_file_is_deleted(place):
         until(lambda: one not in names(place.folder / 'files'))
     one = None
     steps_of(place, delete, prepare=prepare)
+
+
+@pytest.mark.parametrize('reads_all', [False, True])
+def test_a_large_stored_file_is_deleted_while_a_client_reads_it(place, reads_all):
+    content = os.urandom(1 << 20) * READ_MIB      # more than the sockets take
+
+    def prepare():
+        nonlocal one, reader
+        one = expect(place.ask('POST', '/v1/files?name=large', content), 201)['id']
+        reader = place.open(60)
+        reader.request('GET', f'/v1/files/{one}')
+        until(lambda: opened(place, one))
+        enlarge(place.folder / 'files' / one)
+        expect(place.ask('DELETE', f'/v1/files/{one}'), 204)
+
+    def leave():
+        answer = reader.getresponse()
+        assert answer.read(len(content) if reads_all else 100) == (content if reads_all else content[:100])
+        answer.close()
+        reader.close()
+        until(lambda: not opened(place, one))
+    one = reader = None
+    steps_of(place, leave, prepare=prepare, at='server.c')
 
 
 def test_the_client_of_a_large_upload_goes(place):
