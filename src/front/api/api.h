@@ -12,13 +12,15 @@
  *   sessions.c      a sandbox with one context
  *   stored_files.c  stored files; workspaces.c folders that last from run to run
  *   info.c          checks, profiles, policies, languages
- *   openapi.[ch]    the description (OpenAPI 3.1) of the routes of all fronts; openapi_notes.c, openapi_page.c
+ *   openapi.[ch]    the description (OpenAPI 3.1) of the routes of all fronts; openapi_notes.c, openapi_page.c,
+ *                   descriptions.c
  *
  * A handler answers its request once: with an object of fields.def, a stream of events, or a problem (RFC 9457).
  */
 #ifndef FRONT_API_API_H
 #define FRONT_API_API_H
 
+#include "base/worker.h"
 #include "front/service/service.h"
 
 /* The state of the front of /v1. */
@@ -31,9 +33,14 @@ struct api_state {
         struct api_grading *gradings;      /* that are no line of a bulk */
 };
 
-/* The state of the front of the daemon's operation: texts that are made at the first request. */
+enum description { DESCRIPTION_OPENAPI, DESCRIPTION_DOCS, DESCRIPTION_PROBLEMS, DESCRIPTIONS_N };
+
+/* The state of the front of the daemon's operation: texts that are made for the first request. */
 struct operations_state {
-        struct buf description, docs, problems;
+        struct job job; /* makes the texts, and owns them until done() */
+        struct buf texts[DESCRIPTIONS_N];
+        bool has_texts;
+        struct api_waiter *waiting; /* requests, until has_texts */
 };
 
 extern const struct front api_front, operations_front;
@@ -50,6 +57,7 @@ extern const struct object *const api_objects[];
 /* Hooks: parts of the front's stop and cancel. */
 void api_cancel_gradings(struct service *service);
 void api_close_gradings(struct service *service);
+void api_close_descriptions(struct service *service);
 void api_sessions_close(struct service *service);
 void api_processes_close(struct service *service);
 

@@ -442,15 +442,9 @@ json_t *openapi_describe(const struct service *service)
                 list_of_tags(service), "paths", operations, "components", components, "security", "key", "api_key");
 }
 
-/* It is the same for the whole life of the daemon, and is asked for without a key; so it is made once. */
-void api_openapi(struct http_request *request)
+void openapi_write(const struct service *service, struct buf *buf)
 {
-        struct buf *text = &operations_state(service_of(request))->description;
-        if (!text->len) {
-                json_t *json = openapi_describe(service_of(request));
-                buf_init(text, 2 * MIB);
-                model_dump(json, false, text);
-                json_decref(json);
-        }
-        http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(text->bytes, text->len), text->len);
+        json_t *json = openapi_describe(service);
+        model_dump(json, false, buf);
+        json_decref(json);
 }

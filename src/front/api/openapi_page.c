@@ -66,17 +66,9 @@ static const char *text_of(const json_t *json, const char *name)
         return text ? text : "";
 }
 
-/* As the description, a page is made once. */
-static void send_page(struct http_request *request, struct buf *page,
-                      void (*make)(const struct service *service, struct buf *page))
+static void begin_page(struct buf *buf)
 {
-        if (!page->len) {
-                buf_init(page, 2 * MIB);
-                buf_add(page, page_head, sizeof page_head - 1);
-                make(service_of(request), page);
-        }
-        http_set_header(request, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-        http_answer(request, MHD_HTTP_OK, "text/html; charset=utf-8", mem_copy(page->bytes, page->len), page->len);
+        buf_add(buf, page_head, sizeof page_head - 1);
 }
 
 /* ---- one operation ---- */
@@ -375,11 +367,12 @@ static void add_objects(struct buf *buf, const struct object *object, const stru
                 add_objects(buf, object->fields[i].object, seen, n);
 }
 
-static void make_docs(const struct service *service, struct buf *buf)
+void openapi_write_docs(const struct service *service, struct buf *buf)
 {
         const struct object *seen[OBJECTS_MAX];
         json_t *description = openapi_describe(service);
         size_t n = 0;
+        begin_page(buf);
         buf_printf(buf,
                 "<h1>Caisson</h1><p>Version %s. <a href=\"/openapi.json\">openapi.json</a> has the same for programs, and "
                 "<a href=\"/problems\">problems</a> explains the codes of what was not done. In the examples <code>$URL</code> is the address of the "
@@ -399,11 +392,6 @@ static void make_docs(const struct service *service, struct buf *buf)
         json_decref(description);
 }
 
-void api_docs(struct http_request *request)
-{
-        send_page(request, &operations_state(service_of(request))->docs, make_docs);
-}
-
 /* ---- problems ---- */
 
 static void add_problem(struct buf *buf, const char *code, unsigned status, const char *meaning)
@@ -413,9 +401,10 @@ static void add_problem(struct buf *buf, const char *code, unsigned status, cons
         buf_printf(buf, ".");
 }
 
-static void make_problems(const struct service *service, struct buf *buf)
+void openapi_write_problems(const struct service *service, struct buf *buf)
 {
         (void)service;
+        begin_page(buf);
         buf_printf(buf,
                 "<h1>Problems</h1><p>What was not done is answered with <code>application/problem+json</code> (RFC 9457). Its <code>code</code> is one of "
                 "these, and its <code>detail</code> says what is wrong with the request. Where a request can fail in the same way for another reason, "
@@ -425,9 +414,4 @@ static void make_problems(const struct service *service, struct buf *buf)
 #define ERROR(name, number, text, http, exit, meaning) add_problem(buf, text, http, meaning);
 #include <caisson/errors.def>
 #undef ERROR
-}
-
-void api_problems(struct http_request *request)
-{
-        send_page(request, &operations_state(service_of(request))->problems, make_problems);
 }

@@ -110,14 +110,6 @@ static void api_ready(struct http_request *request)
 
 /* ---- the front ---- */
 
-static void on_close(struct service *service)
-{
-        struct operations_state *state = operations_state(service);
-        buf_done(&state->description);
-        buf_done(&state->docs);
-        buf_done(&state->problems);
-}
-
 static const struct http_route routes[] = {
         { "GET", "/healthz", NULL, 0, BODY_NONE, api_health, "Whether the daemon answers.", NULL, &object_health },
         { "GET", "/readyz", NULL, 0, BODY_NONE, api_ready,
@@ -155,4 +147,4 @@ const struct front operations_front = { .name = "operations",
         .tags = tags,
         .state_size = sizeof(struct operations_state),
         .stop = service_ready_close,
-        .close = on_close };
+        .close = api_close_descriptions };

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from daemon import until
-from steps import Probed, steps_of
+from steps import Probed, TRIES, place, steps_of
 from web import Web
 
 JSON = {'Content_Type': 'application/json'}
@@ -350,3 +350,45 @@ def test_no_step_is_long_for_a_request_of_e2b(web, e2b, work):
 def test_a_stream_refuses_a_wrong_envelope(e2b, text, words):
     answer = e2b.ask('/process.Process/Start', text, kind='application/connect+json')[2]
     assert words in json.loads(answer[5:])['error']['message']
+
+
+# ---- descriptions of the interface ----
+
+PATHS = ['/openapi.json', '/docs', '/problems']
+
+
+def described(web, paths=PATHS):
+    """A description of the interface that each client of these tests has, too: its answers are checked against it."""
+    answers = {path: web.ask('GET', path)[2] for path in paths}
+    assert answers['/openapi.json'] == web.description.document
+    assert answers['/docs'].startswith(b'<!doctype html>') and b'/v1/grade' in answers['/docs']
+    assert answers['/problems'].startswith(b'<!doctype html>') and b'bad_request' in answers['/problems']
+
+
+@pytest.mark.parametrize('first', PATHS)
+def test_no_step_is_long_for_the_first_description(web, tmp_path, first):
+    long = []
+    for number in range(TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with Probed(folder) as fresh:
+            described(fresh, sorted(PATHS, key=first.__ne__))
+            described(fresh)
+            fresh.ask('GET', '/healthz')
+            long = [(us, at) for us, address in fresh.steps() if 'server.c' in (at := place(address))]
+        if not long:
+            return
+    raise AssertionError(long)
+
+
+def test_clients_go_while_descriptions_are_made(web, tmp_path):
+    with Probed(tmp_path) as fresh:
+        connections = [fresh.open(60) for _ in range(12)]
+        for number, connection in enumerate(connections):
+            connection.request('GET', PATHS[number % 3])
+            if number % 2:
+                connection.close()
+        for connection in connections[::2]:
+            assert connection.getresponse().status == 200
+            connection.close()
+        described(fresh)
