@@ -31,6 +31,7 @@ struct api_state {
         struct retained processes_kept;    /* records of processes that are over; at most engine.kept_bytes */
         struct grader *grader;             /* NULL until the first grading */
         struct api_grading *gradings;      /* that are no line of a bulk */
+        struct api_upload *uploads;        /* whose rows are added or removed */
 };
 
 enum description { DESCRIPTION_OPENAPI, DESCRIPTION_DOCS, DESCRIPTION_PROBLEMS, DESCRIPTIONS_N };
@@ -57,6 +58,7 @@ extern const struct object *const api_objects[];
 /* Hooks: parts of the front's stop and cancel. */
 void api_cancel_gradings(struct service *service);
 void api_close_gradings(struct service *service);
+void api_close_uploads(struct service *service);
 void api_close_descriptions(struct service *service);
 void api_sessions_close(struct service *service);
 void api_processes_close(struct service *service);

@@ -432,13 +432,13 @@ void api_list_processes(struct http_request *request)
 {
         const struct psandbox *psandbox = api_psandbox(request);
         struct service_page page;
-        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, "processes", &page))
                 return;
         for (const struct api_process *one = api_state(service_of(request))->processes; one &&
              !page.more; one = one->next)
                 if (strcmp(one->sandbox, psandbox_id(psandbox)) == 0 && service_page_has(&page, one->number, 0))
-                        json_array_append_new(page.list, describe(one, false));
-        service_page_answer(request, &page, "processes");
+                        service_page_add(&page, describe(one, false));
+        service_page_answer(request, &page);
 }
 
 void api_get_process(struct http_request *request)

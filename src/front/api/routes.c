@@ -164,7 +164,14 @@ static void on_stop(struct service *service)
         api_sessions_close(service);
 }
 
-const struct front api_front = { .name = "api", .routes = routes, .notes = api_notes, .headers = api_headers,
-                                 .parameters = api_parameters,
-                                 .tags = api_tags, .objects = api_objects, .state_size = sizeof(struct api_state),
-                                         .cancel = api_cancel_gradings, .stop = on_stop };
+const struct front api_front = { .name = "api",
+        .routes = routes,
+        .notes = api_notes,
+        .headers = api_headers,
+        .parameters = api_parameters,
+        .tags = api_tags,
+        .objects = api_objects,
+        .state_size = sizeof(struct api_state),
+        .cancel = api_cancel_gradings,
+        .stop = on_stop,
+        .close = api_close_uploads };

@@ -285,13 +285,13 @@ void api_get_run(struct http_request *request)
 void api_list_runs(struct http_request *request)
 {
         struct service_page page;
-        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, "runs", &page))
                 return;
         for (const struct service_run *one = service_of(request)->runs; one && !page.more; one = one->next)
                 if (one->watched && strcmp(one->tenant, request->tenant) == 0 && service_page_has(&page, one->number,
                                                                                                   0))
-                        json_array_append_new(page.list, state_of(one));
-        service_page_answer(request, &page, "runs");
+                        service_page_add(&page, state_of(one));
+        service_page_answer(request, &page);
 }
 
 void api_delete_run(struct http_request *request)

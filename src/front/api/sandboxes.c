@@ -119,13 +119,13 @@ void api_list_sandboxes(struct http_request *request)
 {
         struct engine *engine = service_of(request)->engine;
         struct service_page page;
-        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, "sandboxes", &page))
                 return;
         for (struct psandbox *psandbox = psandbox_next(engine, NULL, request->tenant); psandbox && !page.more;
                 psandbox = psandbox_next(engine, psandbox, request->tenant))
                 if (service_page_has(&page, psandbox_number(psandbox), 0))
-                        json_array_append_new(page.list, psandbox_describe(psandbox));
-        service_page_answer(request, &page, "sandboxes");
+                        service_page_add(&page, psandbox_describe(psandbox));
+        service_page_answer(request, &page);
 }
 
 void api_get_sandbox(struct http_request *request)
@@ -265,13 +265,13 @@ void api_list_contexts(struct http_request *request)
 {
         struct psandbox *psandbox = api_psandbox(request);
         struct service_page page;
-        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!psandbox || !service_page_begin(request, SERVICE_PAGE_MAX, "contexts", &page))
                 return;
         for (struct context *context = context_next(psandbox, NULL); context && !page.more;
                 context = context_next(psandbox, context))
                 if (service_page_has(&page, context_number(context), 0))
-                        json_array_append_new(page.list, context_describe(context));
-        service_page_answer(request, &page, "contexts");
+                        service_page_add(&page, context_describe(context));
+        service_page_answer(request, &page);
 }
 
 void api_get_context(struct http_request *request)

@@ -206,14 +206,14 @@ static struct api_session *find(struct http_request *request)
 void api_list_sessions(struct http_request *request)
 {
         struct service_page page;
-        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, "sessions", &page))
                 return;
         for (const struct api_session *one = api_state(service_of(request))->sessions; one &&
              !page.more; one = one->next)
                 if (strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one) && service_page_has(&page,
                                                                                                       one->number, 0))
-                        json_array_append_new(page.list, describe(one));
-        service_page_answer(request, &page, "sessions");
+                        service_page_add(&page, describe(one));
+        service_page_answer(request, &page);
 }
 
 void api_get_session(struct http_request *request)

@@ -17,6 +17,10 @@
 #define POST_BUFFER 4096                   /* libmicrohttpd's, for the heads of parts */
 #define STORED_LIST 100                    /* files of a list where the query has no limit */
 #define HEAD_BYTES 16                      /* that tell what it is */
+#define HEADS_PIECE 1024                   /* bytes of a form, while each piece had heads of parts: 1 ms */
+#define PARTS_AT_ONCE 4                    /* files of which the rows are added in the step of the body's end */
+#define SLICE_US 1000                      /* of one step: rows of the store, and the disk may be busy */
+#define LIST_SLICE 25                      /* rows of a list between two looks at the clock: 0.5 ms */
 
 struct part {
         struct part *next;
@@ -26,12 +30,28 @@ struct part {
         struct store_file file;
 };
 
-struct upload {
-        struct http_request *request;
+struct api_upload {
+        struct api_upload *next; /* in the list of the front, if `whole` */
+        struct service *service;
+        struct http_request *request; /* NULL: the client has gone */
+        char tenant[80];
+        struct arena arena;
         struct MHD_PostProcessor *post;    /* NULL: the body is the file */
         struct part *parts, *last;
         size_t parts_n;
         struct csn_error error;            /* code 0: none */
+        bool form, whole;                  /* whole: the body has come, and rows are added, or removed after an error */
+        struct part *at;                   /* of the next row */
+        struct timer later;                /* the step was long enough */
+};
+
+/* A list that is read in slices, in the request's arena. */
+struct listing {
+        struct http_request *request;
+        struct service_page page;
+        int64_t below; /* rows of smaller numbers follow */
+        bool begun;
+        struct timer later;
 };
 
 /* ---- what all of it shares ---- */
@@ -175,35 +195,73 @@ void api_delete_stored(struct http_request *request)
                 api_no_such(request, "file");
 }
 
-void api_list_stored(struct http_request *request)
+/* The next rows.  Returns 1 if more follow, 0 at the end. */
+static int list_rows(struct listing *listing, struct csn_error *err)
 {
+        struct http_request *request = listing->request;
+        struct service_page *page = &listing->page;
         struct store_file *files;
-        struct service_page page;
-        struct csn_error err;
         size_t found;
-        if (!service_page_begin(request, STORED_LIST, &page))
-                return;
         const struct files_filter filter = { .tenant = request->tenant,
-                .before = http_query(request, "before"),
+                .before = listing->begun ? NULL : http_query(request, "before"),
                 .run = http_query(request, "run"),
                 .user = http_query(request, "user"),
-                .below = (int64_t)page.below,
-                .n = page.most + 1 };
-        if (files_of(service_of(request)->store, &filter, &request->arena, &files, &found, &err) < 0) {
-                json_decref(page.list);
-                http_fail(request, &err);
+                .below = listing->below,
+                .n = min_u64(LIST_SLICE, page->most + 1 - page->n) };
+        if (files_of(service_of(request)->store, &filter, &request->arena, &files, &found, err) < 0)
+                return -err->code;
+        listing->begun = true;
+        for (size_t i = 0; i < found; i++) {
+                listing->below = files[i].number;
+                if (service_page_has(page, (uint64_t)files[i].number, 0))
+                        service_page_add(page, file_json(&files[i]));
+        }
+        return found == filter.n && !page->more;
+}
+
+static void list_some(struct timer *timer)
+{
+        struct listing *listing = timer->owner;
+        struct http_request *request = listing->request;
+        uint64_t until_us = clock_us() + SLICE_US;
+        struct csn_error err;
+        int more;
+        while ((more = list_rows(listing, &err)) > 0)
+                if (clock_us() > until_us) {
+                        loop_timer(service_of(request)->loop, &listing->later, 0);
+                        return;
+                }
+        if (more == 0) {
+                service_page_answer(request, &listing->page);
                 return;
         }
-        for (size_t i = 0; i < found; i++)
-                if (service_page_has(&page, (uint64_t)files[i].number, 0))
-                        json_array_append_new(page.list, file_json(&files[i]));
-        service_page_answer(request, &page, "files");
+        service_page_done(&listing->page);
+        http_fail(request, &err);
+}
+
+static void on_list_gone(struct http_request *request)
+{
+        struct listing *listing = request->owner;
+        loop_untimer(service_of(request)->loop, &listing->later);
+        service_page_done(&listing->page);
+}
+
+void api_list_stored(struct http_request *request)
+{
+        struct listing *listing = arena_alloc(&request->arena, sizeof *listing);
+        *listing = (struct listing){ .request = request, .later = { .fired = list_some, .owner = listing } };
+        if (!service_page_begin(request, STORED_LIST, "files", &listing->page))
+                return;
+        listing->below = (int64_t)listing->page.below;
+        request->owner = listing;
+        request->gone = on_list_gone;
+        list_some(&listing->later);
 }
 
 /* ---- uploads ---- */
 
 /* What came takes room from others. */
-static void drop_parts(struct upload *upload)
+static void drop_parts(struct api_upload *upload)
 {
         for (struct part *part = upload->parts; part; part = part->next) {
                 incoming_close(part->incoming);
@@ -211,11 +269,18 @@ static void drop_parts(struct upload *upload)
         }
 }
 
-static void upload_free(struct upload *upload)
+static void upload_free(struct api_upload *upload)
 {
+        struct api_upload **at = &api_state(upload->service)->uploads;
+        while (*at && *at != upload)
+                at = &(*at)->next;
+        if (*at)
+                *at = upload->next;
+        loop_untimer(upload->service->loop, &upload->later);
         drop_parts(upload);
         if (upload->post)
                 MHD_destroy_post_processor(upload->post);
+        arena_done(&upload->arena);
         free(upload);
 }
 
@@ -224,13 +289,13 @@ static void on_gone(struct http_request *request)
         upload_free(request->owner);
 }
 
-static struct part *part_new(struct upload *upload, const char *name, size_t len, struct csn_error *err)
+static struct part *part_new(struct api_upload *upload, const char *name, size_t len, struct csn_error *err)
 {
         struct http_request *request = upload->request;
         const struct service *service = service_of(request);
         const struct store_room room = service_room(request);
         const char *user = http_query(request, "user");
-        struct part *part = arena_alloc(&request->arena, sizeof *part);
+        struct part *part = arena_alloc(&upload->arena, sizeof *part);
         if (upload->parts_n == PARTS_MAX) {
                 err_field(err, "", "an upload has at most %d files", PARTS_MAX);
                 return NULL;
@@ -238,9 +303,9 @@ static struct part *part_new(struct upload *upload, const char *name, size_t len
         if (files_check_name(name, len, err) < 0 || incoming_open(service->store, request->tenant, &room,
                                                                   &part->incoming, err) < 0)
                 return NULL;
-        part->file = (struct store_file){ .name = arena_copy(&request->arena, name, len),
-                .run = arena_text(&request->arena, "%s", ""),
-                .user = arena_text(&request->arena, "%s", user ? user : ""),
+        part->file = (struct store_file){ .name = arena_copy(&upload->arena, name, len),
+                .run = arena_text(&upload->arena, "%s", ""),
+                .user = arena_text(&upload->arena, "%s", user ? user : ""),
                 .expires_ms = time_now_ms() + (int64_t)service->settings->engine.files_keep_ms };
         *(upload->last ? &upload->last->next : &upload->parts) = part;
         upload->last = part;
@@ -275,72 +340,98 @@ static size_t decode_name(char *name)
         return (size_t)(to - name);
 }
 
-/* libmicrohttpd: some bytes of a part; at 0 a new one begins. */
+/*
+ * Bytes at 0 begin a part.  libmicrohttpd 0.9.75 calls twice at 0, first without bytes, where a piece of the body ends
+ * before the end of the part is known.
+ */
+static void begin_part(struct api_upload *upload, const char *filename, size_t len)
+{
+        char *name = arena_text(&upload->arena, "%s", filename);
+        size_t name_len = decode_name(name);
+        const struct part *last = upload->last;
+        if (!len || !last || last->head_len || strcmp(last->file.name, name) != 0)
+                part_new(upload, name, name_len, &upload->error);
+}
+
+/* libmicrohttpd: some bytes of a part. */
 static enum MHD_Result on_form(void *owner, enum MHD_ValueKind kind, const char *key, const char *filename,
         const char *type, const char *coding, const char *bytes, uint64_t at, size_t len)
 {
-        struct upload *upload = owner;
+        struct api_upload *upload = owner;
         struct csn_error *err = &upload->error;
         (void)kind, (void)type, (void)coding;
         if (err->code)
                 return MHD_NO;
         if (!filename)
                 err_field(err, "", "the part \"%.60s\" of the form is no file: it has no filename", key ? key : "");
-        else if (at == 0) {
-                char *name = arena_text(&upload->request->arena, "%s", filename);
-                part_new(upload, name, decode_name(name), err);
-        }
+        else if (at == 0)
+                begin_part(upload, filename, len);
         if (!err->code && len && upload->last)
                 part_add(upload->last, bytes, len, err);
         return err->code ? MHD_NO : MHD_YES;
 }
 
+/* The heads of many parts may be in a few bytes, and each part makes a file. */
+static size_t take_form(struct api_upload *upload, const char *bytes, size_t len)
+{
+        uint64_t until_us = clock_us() + SLICE_US;
+        size_t taken = 0, parts_n = SIZE_MAX;
+        while (taken < len && !upload->error.code) {
+                size_t n = min_u64(len - taken, parts_n == upload->parts_n ? POST_BUFFER : HEADS_PIECE);
+                parts_n = upload->parts_n;
+                if (taken && clock_us() > until_us) {
+                        loop_timer(upload->service->loop, &upload->later, 0);
+                        return taken;
+                }
+                if (MHD_post_process(upload->post, bytes + taken, n) != MHD_YES && !upload->error.code)
+                        err_field(&upload->error, "/", "the body is no multipart/form-data that can be read");
+                taken += n;
+        }
+        return len;
+}
+
 /* What comes after an error is thrown away: the answer has to wait for the end of the body. */
 static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
 {
-        struct upload *upload = request->owner;
+        struct api_upload *upload = request->owner;
         if (upload->error.code)
                 return len;
-        if (!upload->post)
+        if (upload->post)
+                len = take_form(upload, bytes, len);
+        else
                 part_add(upload->parts, bytes, len, &upload->error);
-        else if (MHD_post_process(upload->post, bytes, len) != MHD_YES && !upload->error.code)
-                err_field(&upload->error, "/", "the body is no multipart/form-data that can be read");
         if (upload->error.code)
                 drop_parts(upload);
         return len;
 }
 
-/* All of them or none, so that whoever sends them again has none twice. */
-static void keep_parts(struct upload *upload)
+/* ---- rows of uploads ---- */
+
+/* All parts get a row, or none, so that a client that sends them again has none twice.  False: no row is left. */
+static bool keep_next(struct api_upload *upload)
 {
-        const struct http_request *request = upload->request;
-        struct store *store = service_of(request)->store;
+        struct part *part = upload->at;
         struct csn_error ignored;
         bool there;
-        for (struct part *part = upload->parts; part && !upload->error.code; part = part->next) {
-                part->file.mime = arena_text(&upload->request->arena, "%s",
-                        files_mime(part->file.name, part->head, part->head_len));
-                files_add(part->incoming, &part->file, &upload->error);
+        if (!part || (upload->error.code && !part->file.id[0]))
+                return false;
+        upload->at = part->next;
+        if (upload->error.code) {
+                files_forget(upload->service->store, part->file.id, upload->tenant, &there, &ignored);
+                return true;
         }
-        for (struct part *part = upload->parts; part && upload->error.code && part->file.id[0]; part = part->next)
-                files_forget(store, part->file.id, request->tenant, &there, &ignored);
+        part->file.mime = arena_text(&upload->arena, "%s", files_mime(part->file.name, part->head, part->head_len));
+        if (files_add(part->incoming, &part->file, &upload->error) < 0)
+                upload->at = upload->parts;
+        return true;
 }
 
-static void on_whole(struct http_request *request)
+static void answer_upload(struct api_upload *upload)
 {
-        struct upload *upload = request->owner;
-        bool form = upload->post;
-        request->gone = NULL;
-        if (form && MHD_destroy_post_processor(upload->post) != MHD_YES && !upload->error.code)
-                err_field(&upload->error, "/", "the form ends in the middle of a part");
-        upload->post = NULL;
-        if (!upload->parts && !upload->error.code)
-                err_field(&upload->error, "/", "the form has no file");
-        if (!upload->error.code)
-                keep_parts(upload);
+        struct http_request *request = upload->request;
         if (upload->error.code) {
                 service_fail_room(request, &upload->error);
-        } else if (form) {
+        } else if (upload->form) {
                 json_t *list = json_array();
                 for (const struct part *part = upload->parts; part; part = part->next)
                         json_array_append_new(list, file_json(&part->file));
@@ -351,11 +442,71 @@ static void on_whole(struct http_request *request)
                 http_set_header(request, "Location", link);
                 http_json(request, MHD_HTTP_CREATED, file_json(&upload->parts->file));
         }
+}
+
+static void keep_some(struct api_upload *upload)
+{
+        uint64_t until_us = clock_us() + SLICE_US;
+        while (keep_next(upload))
+                if (clock_us() > until_us) {
+                        loop_timer(upload->service->loop, &upload->later, 0);
+                        return;
+                }
+        if (upload->request)
+                answer_upload(upload);
         upload_free(upload);
 }
 
+static void on_later(struct timer *timer)
+{
+        struct api_upload *upload = timer->owner;
+        if (upload->whole)
+                keep_some(upload);
+        else
+                http_more(upload->request);
+}
+
+/* The rows so far are removed, for nobody knows them. */
+static void on_keep_gone(struct http_request *request)
+{
+        struct api_upload *upload = request->owner;
+        upload->request = NULL;
+        if (upload->error.code)
+                return;
+        err_set(&upload->error, CSN_E_CANCELLED, 0, "the client has gone");
+        upload->at = upload->parts;
+}
+
+static void on_whole(struct http_request *request)
+{
+        struct api_upload *upload = request->owner;
+        if (upload->form && MHD_destroy_post_processor(upload->post) != MHD_YES && !upload->error.code)
+                err_field(&upload->error, "/", "the form ends in the middle of a part");
+        upload->post = NULL;
+        if (!upload->parts && !upload->error.code)
+                err_field(&upload->error, "/", "the form has no file");
+        upload->whole = true;
+        upload->at = upload->parts;
+        upload->next = api_state(upload->service)->uploads;
+        api_state(upload->service)->uploads = upload;
+        request->gone = on_keep_gone;
+        if (upload->parts_n <= PARTS_AT_ONCE)
+                keep_some(upload);
+        else
+                loop_timer(upload->service->loop, &upload->later, 0);
+}
+
+void api_close_uploads(struct service *service)
+{
+        for (struct api_upload *upload; (upload = api_state(service)->uploads);) {
+                while (keep_next(upload))
+                        continue;
+                upload_free(upload);
+        }
+}
+
 /* What its head says already: the length, and the name. */
-static int begin_upload(struct upload *upload, struct csn_error *err)
+static int begin_upload(struct api_upload *upload, struct csn_error *err)
 {
         struct http_request *request = upload->request;
         const struct store_room room = service_room(request);
@@ -364,6 +515,7 @@ static int begin_upload(struct upload *upload, struct csn_error *err)
         const char *name = http_query_bytes(request, "name", &len);
         uint64_t size = length ? strtoull(length, NULL, 10) : 0;
         if (type && strncasecmp(type, "multipart/form-data", 19) == 0) {
+                upload->form = true;
                 upload->post = MHD_create_post_processor(request->connection, POST_BUFFER, on_form, upload);
                 return upload->post ? 0 : err_field(err, "Content-Type", "multipart/form-data needs a boundary");
         }
@@ -379,8 +531,11 @@ static int begin_upload(struct upload *upload, struct csn_error *err)
 void api_post_stored(struct http_request *request)
 {
         struct csn_error err;
-        struct upload *upload = mem_alloc(sizeof *upload);
-        *upload = (struct upload){ .request = request };
+        struct api_upload *upload = mem_alloc(sizeof *upload);
+        *upload = (struct api_upload){
+                .service = service_of(request), .request = request, .later = { .fired = on_later, .owner = upload }
+        };
+        snprintf(upload->tenant, sizeof upload->tenant, "%s", request->tenant);
         if (begin_upload(upload, &err) < 0) {
                 upload_free(upload);
                 service_fail_room(request, &err);

@@ -178,7 +178,7 @@ void api_list_workspaces(struct http_request *request)
         struct service_page page;
         struct csn_error err;
         size_t n;
-        if (!service_page_begin(request, SERVICE_PAGE_MAX, &page))
+        if (!service_page_begin(request, SERVICE_PAGE_MAX, "workspaces", &page))
                 return;
         const struct workspaces_filter filter = { .tenant = request->tenant,
                 .user = http_query(request, "user"),
@@ -186,14 +186,14 @@ void api_list_workspaces(struct http_request *request)
                 .below_number = (int64_t)page.below_second,
                 .n = page.most + 1 };
         if (workspaces_of(service_of(request)->store, &filter, &request->arena, &all, &n, &err) < 0) {
-                json_decref(page.list);
+                service_page_done(&page);
                 http_fail(request, &err);
                 return;
         }
         for (size_t i = 0; i < n; i++)
                 if (service_page_has(&page, (uint64_t)all[i].used_ms, (uint64_t)all[i].number))
-                        json_array_append_new(page.list, workspace_json(service_of(request), &all[i]));
-        service_page_answer(request, &page, "workspaces");
+                        service_page_add(&page, workspace_json(service_of(request), &all[i]));
+        service_page_answer(request, &page);
 }
 
 static json_t *file_json(const char *name, const struct stat *st)

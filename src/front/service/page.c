@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define TEXT_MAX (64 * MIB) /* bytes of a page */
+
 /* The end of the number, or NULL: there is none. */
 static const char *parse(const char *text, uint64_t *ret)
 {
@@ -31,7 +33,14 @@ static bool parse_cursor(const char *text, struct service_page *ret)
         return end && !*end;
 }
 
-bool service_page_begin(struct http_request *request, uint64_t usual, struct service_page *ret)
+static bool begin_text(struct service_page *page, const char *name)
+{
+        buf_init(&page->text, TEXT_MAX);
+        buf_printf(&page->text, "{\"%s\":[", name);
+        return true;
+}
+
+bool service_page_begin(struct http_request *request, uint64_t usual, const char *name, struct service_page *ret)
 {
         const char *limit = http_query(request, "limit"), *cursor = http_query(request, "cursor");
         struct csn_error err;
@@ -42,7 +51,7 @@ bool service_page_begin(struct http_request *request, uint64_t usual, struct ser
         else if (cursor && !parse_cursor(cursor, ret))
                 err_field(&err, "cursor", "cursor is \"%.20s\"; it has to be \"next\" of the page before", cursor);
         else
-                return (ret->list = json_array());
+                return begin_text(ret, name);
         http_fail(request, &err);
         return false;
 }
@@ -51,7 +60,7 @@ bool service_page_has(struct service_page *page, uint64_t number, uint64_t secon
 {
         if (number > page->below || (number == page->below && second >= page->below_second))
                 return false;
-        if (json_array_size(page->list) == page->most) {
+        if (page->n == page->most) {
                 page->more = true;
                 return false;
         }
@@ -60,12 +69,33 @@ bool service_page_has(struct service_page *page, uint64_t number, uint64_t secon
         return true;
 }
 
-void service_page_answer(struct http_request *request, struct service_page *page, const char *name)
+void service_page_add(struct service_page *page, json_t *member)
 {
-        json_t *json = json_pack("{s:o}", name, page->list);
+        if (page->n++)
+                buf_add(&page->text, ",", 1);
+        char *text = http_json_text(member);
+        page->is_broken = !text || !buf_add(&page->text, text, strlen(text)) || page->is_broken;
+        free(text);
+}
+
+void service_page_done(struct service_page *page)
+{
+        buf_done(&page->text);
+}
+
+void service_page_answer(struct http_request *request, struct service_page *page)
+{
+        struct csn_error err;
+        buf_printf(&page->text, "]");
         if (page->more)
-                json_object_set_new(json, "next",
-                        page->last_second ? json_sprintf("%" PRIu64 ".%" PRIu64, page->last, page->last_second)
-                                          : json_sprintf("%" PRIu64, page->last));
-        http_json(request, MHD_HTTP_OK, json);
+                buf_printf(&page->text, ",\"next\":\"%" PRIu64, page->last);
+        if (page->more && page->last_second)
+                buf_printf(&page->text, ".%" PRIu64, page->last_second);
+        if (buf_add(&page->text, page->more ? "\"}" : "}", page->more ? 2 : 1) && !page->is_broken) {
+                http_answer(request, MHD_HTTP_OK, "application/json", page->text.bytes, page->text.len);
+                return;
+        }
+        service_page_done(page);
+        err_set(&err, CSN_E_SYSTEM, 0, "the list could not be written");
+        http_fail(request, &err);
 }

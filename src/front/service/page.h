@@ -15,19 +15,30 @@
 struct service_page {
         uint64_t most;                     /* members of this page */
         uint64_t below, below_second; /* it begins after this number, and among equal numbers after the second number */
-        json_t *list;
+        struct buf text;              /* of the members */
+        uint64_t n;                   /* members so far */
+        bool is_broken;               /* a member could not be written */
         uint64_t last, last_second;        /* the numbers of its last member */
         bool more;                         /* further members follow */
 };
 
-/* Read the query; `usual` is the limit where it has none.  False: the query is wrong, and an error was answered. */
-bool service_page_begin(struct http_request *request, uint64_t usual, struct service_page *ret);
 /*
- * Whether a member belongs to the page; the caller then appends it to the list.  Called in list order; second: 0, or
- * among equal numbers.
+ * Read the query, and begin a list of this name; `usual` is the limit of a query without a limit.  False: the query is
+ * wrong, and an error was answered.
+ */
+bool service_page_begin(struct http_request *request, uint64_t usual, const char *name, struct service_page *ret);
+/*
+ * Whether a member belongs to the page; the caller then adds the member.  Called in list order; second: 0, or among
+ * equal numbers.
  */
 bool service_page_has(struct service_page *page, uint64_t number, uint64_t second);
-/* Answer {name: [...], "next": "..."}; takes the list. */
-void service_page_answer(struct http_request *request, struct service_page *page, const char *name);
+/*
+ * Add a member as text, and take the reference.  So a page that is made in slices has no long text to write at its end.
+ */
+void service_page_add(struct service_page *page, json_t *member);
+/* Free a page that is not answered. */
+void service_page_done(struct service_page *page);
+/* Answer {name: [...], "next": "..."}, and free the page. */
+void service_page_answer(struct http_request *request, struct service_page *page);
 
 #endif

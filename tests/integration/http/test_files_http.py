@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -150,6 +151,22 @@ def test_a_form_has_several_files(place):
     assert [(file['name'], file['sha256']) for file in answer['files']] \
         == [('one.txt', sha256(b'1')), ('[Video] (1) é"\n.bin', sha256(big)), ('empty', sha256(b''))]
     assert place.ask('GET', f'/v1/files/{answer["files"][1]["id"]}')[2] == big
+
+
+def test_a_form_that_comes_in_pieces_has_the_same_files(place):
+    body, headers = form(('a', 'empty', b''), ('a', 'one', b'1'), ('b', 'two', b'22'), ('b', 'empty', b''))
+    for at in [match.end() for match in re.finditer(rb'\r\n\r\n', body)]:
+        connection = place.web.open(60)
+        connection.putrequest('POST', '/v1/files')
+        for name, value in {'Content-Length': str(len(body)), **headers, **bearer(place.alice)}.items():
+            connection.putheader(name.replace('_', '-'), value)
+        connection.endheaders()
+        connection.send(body[:at])
+        time.sleep(0.1)         # libmicrohttpd has read the first piece
+        connection.send(body[at:])
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        assert [(file['name'], file['size_bytes']) for file in answer['files']] == [('empty', 0), ('one', 1), ('two', 2), ('empty', 0)], at
 
 
 def test_a_form_is_taken_as_a_whole_or_not(place):

@@ -89,6 +89,79 @@ def test_a_large_stored_file_is_deleted_while_a_client_reads_it(place, reads_all
     steps_of(place, leave, prepare=prepare, at='server.c')
 
 
+PARTS = 100
+
+
+def form(content=b'x'):
+    parts = [f'--xyz\r\nContent-Disposition: form-data; name="f"; filename="{number}"\r\n\r\n'.encode() + content + b'\r\n' for number in range(PARTS)]
+    return b''.join(parts) + b'--xyz--\r\n'
+
+
+FORM = {'Content_Type': 'multipart/form-data; boundary=xyz'}
+
+
+def listed(place, limit=1000):
+    """All stored files, by pages."""
+    files, cursor = [], ''
+    while cursor is not None:
+        answer = expect(place.ask('GET', f'/v1/files?limit={limit}{cursor}'), 200)
+        assert len(answer['files']) <= limit
+        files += answer['files']
+        cursor = f'&cursor={answer["next"]}' if 'next' in answer else None
+    return files
+
+
+def test_many_files_of_an_upload_get_their_rows(place):
+    def upload():
+        files = expect(place.ask('POST', '/v1/files', form(), **FORM), 201)['files']
+        assert [file['name'] for file in files] == [str(number) for number in range(PARTS)]
+        known = {file['id'] for file in listed(place)}
+        assert {file['id'] for file in files} <= known <= set(names(place.folder / 'files'))
+        for file in files[::30]:
+            assert expect(place.ask('GET', f'/v1/files/{file["id"]}'), 200) == b'x'
+    steps_of(place, upload)
+
+
+def test_a_list_of_many_stored_files_is_read(place):
+    while len(files := listed(place, 1000)) < 1050:
+        expect(place.ask('POST', '/v1/files', form(), **FORM), 201)
+    assert len({file['id'] for file in files}) == len(files) and listed(place, 333) == files
+    after = expect(place.ask('GET', f'/v1/files?limit=1000&before={files[100]["id"]}'), 200)['files']
+    assert after == files[101:]
+    steps_of(place, lambda: listed(place))
+
+
+def test_a_client_goes_while_the_rows_of_its_files_are_added_or_listed(place):
+    before = len(listed(place))
+    body = form()
+    head = f'POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=xyz\r\nContent-Length: {len(body)}\r\n\r\n'
+    for number in range(30):
+        with socket.create_connection(('127.0.0.1', place.port), timeout=60) as upload:
+            upload.sendall(head.encode() + body if number % 3 else b'GET /v1/files?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            time.sleep(number * 0.001)
+    until(lambda: not [name for name in names(place.folder / 'files') if name.startswith('new.')])
+    files = until(lambda: (lambda files: len(files) == len(names(place.folder / 'files')) and files)(listed(place)))
+    assert (len(files) - before) % PARTS == 0      # all files of an upload, or none
+
+
+def test_the_daemon_stops_while_rows_are_added(tmp_path):
+    body = form()
+    head = f'POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=xyz\r\nContent-Length: {len(body)}\r\n\r\n'
+    place = Probed(tmp_path, '--set', 'engine.shutdown_ms=0s')
+    uploads = [socket.create_connection(('127.0.0.1', place.port), timeout=60) for _ in range(5)]
+    for upload in uploads:
+        upload.sendall(head.encode() + body)
+    until(lambda: [name for name in names(place.folder / 'files') if name.startswith('new.')])
+    for upload in uploads[::2]:
+        upload.close()
+    assert place.stop() == 0 and 'Sanitizer' not in place.log.read_text()
+    with Probed(tmp_path) as place:
+        files = listed(place)
+        assert len(files) % PARTS == 0 and len(names(place.folder / 'files')) == len(files)
+    for upload in uploads:
+        upload.close()
+
+
 def test_the_client_of_a_large_upload_goes(place):
     def prepare():
         nonlocal upload
