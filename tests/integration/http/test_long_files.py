@@ -147,14 +147,14 @@ def test_a_client_goes_while_the_rows_of_its_files_are_added_or_listed(place):
 def test_the_daemon_stops_while_rows_are_added(tmp_path):
     body = form()
     head = f'POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=xyz\r\nContent-Length: {len(body)}\r\n\r\n'
-    place = Probed(tmp_path, '--set', 'engine.shutdown_ms=0s')
-    uploads = [socket.create_connection(('127.0.0.1', place.port), timeout=60) for _ in range(5)]
-    for upload in uploads:
-        upload.sendall(head.encode() + body)
-    until(lambda: [name for name in names(place.folder / 'files') if name.startswith('new.')])
-    for upload in uploads[::2]:
-        upload.close()
-    assert place.stop() == 0 and 'Sanitizer' not in place.log.read_text()
+    with Probed(tmp_path, '--set', 'engine.shutdown_ms=0s') as place:
+        uploads = [socket.create_connection(('127.0.0.1', place.port), timeout=60) for _ in range(5)]
+        for upload in uploads:
+            upload.sendall(head.encode() + body)
+        until(lambda: names(place.folder / 'files'))
+        for upload in uploads[::2]:
+            upload.close()
+        assert place.stop() == 0 and 'Sanitizer' not in place.log.read_text()
     with Probed(tmp_path) as place:
         files = listed(place)
         assert len(files) % PARTS == 0 and len(names(place.folder / 'files')) == len(files)
