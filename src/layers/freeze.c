@@ -20,6 +20,7 @@
 
 #define RULES "caisson tree 1"
 #define PIECE (256 * KIB)
+#define TRIES_MAX 10000           /* of openat2(2) for one link, while other processes rename folders */
 #define FROZEN_TIME 315532800 /* 1980-01-01, the first time that a zip file can have */
 
 struct walk {
@@ -155,7 +156,10 @@ static int walk_file(const struct walk *walk, int dir_fd, const char *name)
 static bool stays_inside(const struct walk *walk)
 {
         struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-        auto_fd fd = (int)syscall(SYS_openat2, walk->tree_fd, walk->path, &how, sizeof how);
+        auto_fd fd = -1;
+        /* EAGAIN: somewhere on the host a folder was renamed during the step over ".." (openat2(2)). */
+        for (int i = 0; i < TRIES_MAX && fd < 0 && (i == 0 || errno == EAGAIN); i++)
+                fd = (int)syscall(SYS_openat2, walk->tree_fd, walk->path, &how, sizeof how);
         return fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 }
 

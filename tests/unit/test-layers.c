@@ -89,10 +89,15 @@ static int publish(struct layers *layers, const char *build, const char *text, b
         struct layer_staging staging;
         struct layer_meta meta = meta_of(build);
         meta.pinned = pinned;
-        if (layers_stage(layers, &staging, &err) < 0)
+        if (layers_stage(layers, &staging, &err) < 0) {
+                printf("# %s\n", err.text);
                 return -1;
+        }
         fill(staging.tree_fd, text);
-        return layers_commit(layers, &staging, &plenty, &meta, &arena, ret, &err);
+        int rc = layers_commit(layers, &staging, &plenty, &meta, &arena, ret, &err);
+        if (rc < 0)
+                printf("# %s\n", err.text);
+        return rc;
 }
 
 static size_t count_names(const char *path)
