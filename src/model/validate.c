@@ -1,5 +1,6 @@
 /* Checks across fields: names, packages, and fields reserved for callers on this host. */
 #include "model/model.h"
+#include "model/package_spec.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,59 +102,16 @@ static int check_preload(const struct run_request *request, struct csn_error *er
 
 /* ---- packages ---- */
 
-#define LINE_MAX_BYTES 16384   /* splitting takes time that grows with the square of it */
+#define LINE_MAX_BYTES 16384 /* splitting takes time that grows with the square of it */
 
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-static size_t skip(const char **at, const char *set)
+/* The language is not known here: a name and a version of either is right. */
+static bool is_package(const char *text, struct arena *arena, struct csn_error *err)
 {
-        size_t n = strspn(*at, set);
-        *at += n;
-        return n;
-}
-
-/* "==1.0", ">=1,<2": PEP 440 comparisons; npm's "@1.2.3" and "@^1.2". */
-static bool take_versions(const char **at)
-{
-        static const char *const operators[] = { "===", "==", "~=", "!=", "<=", ">=", "<", ">" };
-        do {
-                bool found = false;
-                skip(at, " ");
-                for (size_t i = 0; i < ARRAY_LEN(operators) && !found; i++)
-                        if (strncmp(*at, operators[i], strlen(operators[i])) == 0) {
-                                *at += strlen(operators[i]);
-                                found = true;
-                        }
-                skip(at, " ");
-                if (!found || !skip(at, LETTERS ".*+!_-"))
-                        return false;
-                skip(at, " ");
-        } while (**at == ',' && (*at)++);
-        return true;
-}
-
-static bool is_package(const char *text)
-{
-        const char *at = text;
-        if (*at == '@') {   /* npm: @scope/name */
-                at++;
-                if (!skip(&at, LETTERS "._-") || *at++ != '/')
-                        return false;
-        }
-        if (!strchr(LETTERS, *at) || !*at || !skip(&at, LETTERS "._-"))
-                return false;
-        if (*at == '[') {
-                at++;
-                if (!skip(&at, LETTERS "._-, ") || *at++ != ']')
-                        return false;
-        }
-        if (*at == '@') {   /* npm: name@version */
-                at++;
-                skip(&at, "^~");
-                return skip(&at, LETTERS ".+-") && *at == 0;
-        }
-        skip(&at, " ");
-        return *at == 0 || (take_versions(&at) && *at == 0);
+        struct csn_error other;
+        struct package_set python = { .arena = arena, .language = "python" },
+                           node = { .arena = arena, .language = "javascript" };
+        return package_set_add(&node, text, "/packages", &other) == 0 ||
+                package_set_add(&python, text, "/packages", err) == 0;
 }
 
 /* A list that came as one text has the bounds of the list that it stands for. */
@@ -176,14 +134,12 @@ static int check_packages(char *const *packages, size_t n, struct csn_error *err
 {
         if (check_list(model_field(&object_run_request, "packages"), packages, n, err) < 0)
                 return -CSN_E_INPUT;
-        for (size_t i = 0; i < n; i++)
-                if (!is_package(packages[i]))
-                        return err_field(err, "/packages",
-                                         "\"%.80s\" is not a package with an optional version (numpy, "
-                                         "requests==2.28.0, markitdown[all], lodash@4.17.21); options, "
-                                         "addresses and paths are refused",
-                                         packages[i]);
-        return 0;
+        struct arena arena = { 0 };
+        int rc = 0;
+        for (size_t i = 0; i < n && rc == 0; i++)
+                rc = is_package(packages[i], &arena, err) ? 0 : -CSN_E_INPUT;
+        arena_done(&arena);
+        return rc;
 }
 
 /* One part without blanks and quotes around it; a comma in brackets or after a comparison belongs to it. */
