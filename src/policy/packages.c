@@ -52,6 +52,17 @@ static const char *python_package(const char *module, struct arena *arena)
         return arena_copy(arena, module, top);
 }
 
+const char *package_known(const char *language, const char *module, struct arena *arena, bool *ret_known)
+{
+        size_t top = strcspn(module, ".");
+        const char *package = package_of(language, module, arena);
+        *ret_known = !package;
+        for (size_t i = 0; package && strcmp(language, "python") == 0 && i < ARRAY_LEN(python_packages); i++)
+                *ret_known = *ret_known || (strcmp(python_packages[i].name, package) == 0 &&
+                        strncmp(python_packages[i].module, module, top) == 0);
+        return package;
+}
+
 /* lodash/fp is of lodash, @a/b/c of @a/b; what has a scheme, or begins as a path does, is no package. */
 static const char *node_package(const char *module, struct arena *arena)
 {
