@@ -63,17 +63,20 @@ int main(int argc, char **argv)
         static const struct option options[] = { { "uid-range", required_argument, NULL, 'u' },
                                                  { "cgroup-parent", required_argument, NULL, 'c' },
                                                  { "runner-dir", required_argument, NULL, 'r' },
+                                                 { "layers-dir", required_argument, NULL, 'l' },
                                                  { 0 } };
         struct arena texts = { 0 };   /* init wipes our arguments, so what is needed of them is copied */
         struct supervisor_options config = { .uids = { UID_RANGE_FIRST, UID_RANGE_COUNT }, .cgroup_parent = "",
-                                             .runner_dir = RUNNER_DIR };
+                                             .folders = { .runner_dir = RUNNER_DIR, .layers_dir = "" } };
         for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 if (opt == 'u' && !parse_range(optarg, &config.uids))
                         return usage("--uid-range wants FIRST:COUNT with FIRST at least 65536");
                 if (opt == 'c')
                         config.cgroup_parent = arena_text(&texts, "%s", optarg);
                 if (opt == 'r')
-                        config.runner_dir = arena_text(&texts, "%s", optarg);
+                        config.folders.runner_dir = arena_text(&texts, "%s", optarg);
+                if (opt == 'l')
+                        config.folders.layers_dir = arena_text(&texts, "%s", optarg);
                 if (opt == '?')
                         return usage("unknown option");
         }

@@ -67,7 +67,7 @@ struct host_trees {
         int devices[DEVICES_MAX];
         int tops[ARRAY_LEN(top_dirs)];
         char links[ARRAY_LEN(top_dirs)][64];   /* the link's text, or "" */
-        int runners;
+        int runners, layers;
 };
 
 static void host_trees_done(struct host_trees *host)
@@ -79,6 +79,7 @@ static void host_trees_done(struct host_trees *host)
         for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
                 fd_close(&host->tops[i]);
         fd_close(&host->runners);
+        fd_close(&host->layers);
 }
 
 /* A folder as a tree that can be attached; a file to be read. */
@@ -140,7 +141,7 @@ static int open_top(size_t i, struct host_trees *host, struct csn_error *err)
         return 0;
 }
 
-static int host_trees_open(int runner_tree, struct host_trees *host, struct csn_error *err)
+static int host_trees_open(int runner_tree, int layers_tree, struct host_trees *host, struct csn_error *err)
 {
         _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= 5, "room for the tables of plan.c");
         for (size_t i = 0; i < plan_binds_n; i++)
@@ -155,6 +156,9 @@ static int host_trees_open(int runner_tree, struct host_trees *host, struct csn_
         host->runners = fcntl(runner_tree, F_DUPFD_CLOEXEC, 0);
         if (host->runners < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the language runners");
+        host->layers = layers_tree < 0 ? -1 : fcntl(layers_tree, F_DUPFD_CLOEXEC, 0);
+        if (layers_tree >= 0 && host->layers < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the layers");
         return 0;
 }
 
@@ -163,7 +167,7 @@ static int host_trees_open(int runner_tree, struct host_trees *host, struct csn_
 /* Folders of the root, parents first.  Mount points of files are made where they are used. */
 static const char *const folders[] = {
         "usr", "etc", "etc/ssl", "proc", "dev", "dev/pts", "dev/shm", "tmp", "home", "home/user", "opt", "opt/caisson",
-        "run", "var", "var/lib", "var/cache",
+        SANDBOX_PYTHON_LAYER + 1, SANDBOX_NODE_LAYER + 1,        "run", "var", "var/lib", "var/cache",
 };
 
 static const struct {
@@ -172,7 +176,7 @@ static const struct {
         { "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },  { "dev/stdout", "/proc/self/fd/1" },
         { "dev/stderr", "/proc/self/fd/2" }, { "dev/ptmx", "pts/ptmx" },          { "var/tmp", "../tmp" },
         { "var/run", "../run" },             { "etc/os-release", "../usr/lib/os-release" },
-        { "etc/mtab", "../proc/self/mounts" },
+        { "etc/mtab", "../proc/self/mounts" }, { "node_modules", "opt/node_modules" },
 };
 
 static const struct {
@@ -268,7 +272,47 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
                         0)
                         return -err->code;
         }
+        if (host->layers >= 0 &&
+                attach_host(root_fd, host->layers, "tmp", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err) < 0)
+                return -err->code;
         return attach_host(root_fd, host->runners, "opt/caisson", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err);
+}
+
+/* ---- layers of packages ---- */
+
+/*
+ * The template has the folder of all layers at /tmp, which each sandbox and each zygote covers with a file system of
+ * its own: so a sandbox sees no layer but its own, and a layer that was built after the template can be mounted.
+ */
+static int open_layer(uint64_t high, uint64_t low, int *ret, struct csn_error *err)
+{
+        char path[64];
+        if (!high && !low)
+                return 0;
+        snprintf(path, sizeof path, "/tmp/%016llx%016llx/tree", (unsigned long long)high, (unsigned long long)low);
+        *ret = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open layer %016llx%016llx", (unsigned long long)high,
+                                  (unsigned long long)low)
+                        : 0;
+}
+
+struct layer_trees {
+        int python, node;
+};
+
+static int open_layers(const struct wire_shape *shape, struct layer_trees *ret, struct csn_error *err)
+{
+        if (open_layer(shape->python_layer_high, shape->python_layer_low, &ret->python, err) < 0)
+                return -err->code;
+        return open_layer(shape->node_layer_high, shape->node_layer_low, &ret->node, err);
+}
+
+static int attach_layers(int root_fd, const struct layer_trees *trees, struct csn_error *err)
+{
+        const unsigned attrs = MOUNT_ATTR_RDONLY | ATTR_FILES;
+        if (trees->python >= 0 && attach_host(root_fd, trees->python, SANDBOX_PYTHON_LAYER + 1, true, attrs, err) < 0)
+                return -err->code;
+        return trees->node >= 0 ? attach_host(root_fd, trees->node, SANDBOX_NODE_LAYER + 1, true, attrs, err) : 0;
 }
 
 #define OPTIONS_MAX 8
@@ -443,14 +487,14 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         return enter_root(root, err);
 }
 
-int mount_template(int runner_tree, struct csn_error *err)
+int mount_template(int runner_tree, int layers_tree, struct csn_error *err)
 {
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the mounts private");
         struct host_trees host;
         memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
         memset(host.links, 0, sizeof host.links);
-        int rc = host_trees_open(runner_tree, &host, err);
+        int rc = host_trees_open(runner_tree, layers_tree, &host, err);
         if (rc == 0)
                 rc = build_template(&host, err);
         host_trees_done(&host);
@@ -470,9 +514,13 @@ int mount_child(struct plan *plan, struct csn_error *err)
 {
         bool rooted = plan->shape.flags & WIRE_ROOT;
         auto_fd root = -1;
-        if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_root(plan, &root, err) < 0 ||
+        struct layer_trees layers = { -1, -1 };
+        if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_layers(&plan->shape, &layers, err) < 0 ||
+                open_root(plan, &root, err) < 0 || attach_layers(root, &layers, err) < 0 ||
                 attach_private(root, &plan->shape, err) < 0 || attach_proc(root, plan, err) < 0)
                 return -err->code;
+        fd_close(&layers.python);
+        fd_close(&layers.node);
         /* The masks of /proc are the template's, so it goes when they are in place. */
         return rooted ? enter_root(root, err) : 0;
 }

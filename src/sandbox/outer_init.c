@@ -222,31 +222,49 @@ static int open_signals(int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
 }
 
-static int settle(struct outer_init_state *outer_init_state, int runner_tree, const char *runner_dir,
-        struct csn_error *err)
+struct shared_trees {
+        int runners, layers;
+};
+
+static struct shared_trees open_shared(const struct shared_folders *folders)
 {
-        auto_fd opened = runner_tree >= 0 ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+        return (struct shared_trees){ .layers = folders->layers_dir[0] ? open_tree(AT_FDCWD, folders->layers_dir, flags)
+                                                                       : -1,
+                .runners = open_tree(AT_FDCWD, folders->runner_dir, flags) };
+}
+
+static int settle(struct outer_init_state *outer_init_state, struct shared_trees *trees,
+        const struct shared_folders *folders, struct csn_error *err)
+{
         uint32_t id = outer_init_state->rootless ? SANDBOX_UID : 0;
-        if (runner_tree < 0 && opened < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s", runner_dir);
+        if (outer_init_state->rootless)
+                *trees = open_shared(folders);
+        if (trees->runners < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s",
+                        folders->runner_dir);
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the outer init's ids");
         /* Changing credentials forgets it, so it is set after the last change. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_PDEATHSIG");
         umask(022);
-        if (mount_template(runner_tree >= 0 ? runner_tree : opened, err) < 0)
-                return -err->code;
+        int rc = mount_template(trees->runners, trees->layers, err);
+        fd_close(&trees->runners);
+        fd_close(&trees->layers);
+        if (rc < 0)
+                return rc;
         return open_signals(&outer_init_state->signals, err);
 }
 
-static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, const char *runner_dir)
+static _Noreturn void outer_init_main(bool rootless, int sock, struct shared_trees trees,
+        const struct shared_folders *folders)
 {
         struct outer_init_state outer_init_state = {
                 .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless
         };
         nets_init(&outer_init_state.nets);
-        int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &runner_tree };
+        int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &trees.runners, &trees.layers };
         struct csn_error err = { 0 };
         char go;
         prctl(PR_SET_NAME, "outer-init");
@@ -254,7 +272,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, 
         if (recv(outer_init_state.sock, &go, 1, 0) != 1)
                 _exit(1);
         if (rc == 0)
-                rc = settle(&outer_init_state, runner_tree, runner_dir, &err);
+                rc = settle(&outer_init_state, &trees, folders, &err);
         if (rc == 0)
                 rc = seccomp_outer_init(&err);
         struct outer_init_message ready = { .op = rc < 0 ? OUTER_INIT_FAILED : OUTER_INIT_READY };
@@ -263,7 +281,6 @@ static _Noreturn void outer_init_main(bool rootless, int sock, int runner_tree, 
                 ready.error = err;
         }
         answer(&outer_init_state, &ready, -1);
-        fd_close(&runner_tree);
         if (rc < 0)
                 _exit(1);
         init_wipe_title();
@@ -298,8 +315,8 @@ static int wait_ready(const struct outer_init *outer_init, struct csn_error *err
         return -err->code;
 }
 
-int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir,
-        struct csn_error *err)
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless,
+        const struct shared_folders *folders, struct csn_error *err)
 {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -309,7 +326,10 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         /*
          * The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it.
          */
-        auto_fd runners = rootless ? -1 : open_tree(AT_FDCWD, runner_dir, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        struct shared_trees trees = { -1, -1 };
+        if (!rootless)
+                trees = open_shared(folders);
+        auto_fd runners = trees.runners, layers = trees.layers;
         if (!rootless &&
                 (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
                 return err_set(err, CSN_E_UNSUPPORTED, errno,
@@ -319,7 +339,8 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         outer_init->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
         if (outer_init->pid == 0)
-                outer_init_main(rootless, theirs, runners, runner_dir);
+                outer_init_main(rootless, theirs, (struct shared_trees){ .runners = runners, .layers = layers },
+                        folders);
         if (!rootless && (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "give the outer init's uid back");
         if (outer_init->pid < 0) {

@@ -130,7 +130,8 @@ static int fill(int template_fd, int root_fd, struct csn_error *err)
                 const char *path;
                 mode_t mode;
         } folders[] = { { "usr", 0755 }, { "proc", 0755 }, { "dev", 0755 }, { "tmp", 0755 }, { "home", 0755 },
-                { SANDBOX_HOME + 1, 0700 }, { "root", 0700 }, { "opt", 0755 }, { "opt/caisson", 0755 }, { "run", 0755 },
+                { SANDBOX_HOME + 1, 0700 }, { "root", 0700 }, { "opt", 0755 }, { "opt/caisson", 0755 },
+                { SANDBOX_PYTHON_LAYER + 1, 0755 }, { SANDBOX_NODE_LAYER + 1, 0755 }, { "run", 0755 },
                 { "run/caisson", 0700 }, { SANDBOX_CHANGED + 1, 0755 }, { "mnt", 0755 }, { "srv", 0755 },
                 { "var/log", 0755 } };
         if (copy_tree(template_fd, root_fd, "etc", 0, err) < 0 || copy_tree(template_fd, root_fd, "var", 0, err) < 0 ||
@@ -139,6 +140,8 @@ static int fill(int template_fd, int root_fd, struct csn_error *err)
         for (size_t i = 0; i < ARRAY_LEN(folders); i++)
                 if (make_folder(root_fd, folders[i].path, folders[i].mode, err) < 0)
                         return -err->code;
+        if (symlinkat(SANDBOX_NODE_LAYER + 1, root_fd, "node_modules") < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make /node_modules");
         if (fchownat(root_fd, SANDBOX_HOME + 1, SANDBOX_UID, SANDBOX_UID, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "give `user` its home directory");
         return write_file(root_fd, "etc/passwd", "root:x:0:0:root:/root:/bin/bash\n"

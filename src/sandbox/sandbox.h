@@ -41,6 +41,9 @@
 
 #define SANDBOX_UID 1000           /* uid and gid inside, of `user` */
 #define SANDBOX_HOME "/home/user"
+/* Mount points of layers of packages.  /node_modules is a link to the second: both module kinds of Node look there. */
+#define SANDBOX_PYTHON_LAYER "/opt/packages"
+#define SANDBOX_NODE_LAYER "/opt/node_modules"
 /*
  * Sandbox with root: the upper layer of /usr.  Has the written files, and a character device for each removed
  * file.
@@ -380,9 +383,9 @@ int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
 
 /*
  * Build the outer init's root: the host's /usr, all other shared folders, and a private /proc.  `runner_tree` is
- * an open folder of the language runners.  Errors: CSN_E_SYSTEM.
+ * an open folder of the language runners, `layers_tree` of the layers of packages, or -1.  Errors: CSN_E_SYSTEM.
  */
-int mount_template(int runner_tree, struct csn_error *err);
+int mount_template(int runner_tree, int layers_tree, struct csn_error *err);
 /*
  * Outer init side, before each sandbox.  Kernel modules add /proc entries at run time, so the list of entries to
  * mask is rebuilt, at most once a second.
@@ -555,11 +558,19 @@ struct outer_init_message {
 };
 
 /*
+ * Folders of this host that sandboxes can have, read-only.  A layer is the folder <32 hexadecimal digits>/tree of
+ * layers_dir; "": there are no layers, and the same holds for a folder that does not exist.
+ */
+struct shared_folders {
+        const char *runner_dir, *layers_dir;
+};
+
+/*
  * Start the outer init and wait until its root is built.  The caller owns *outer_init until outer_init_stop().
  * Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM.
  */
-int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless, const char *runner_dir,
-        struct csn_error *err);
+int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless,
+        const struct shared_folders *folders, struct csn_error *err);
 /* Kill the outer init; the kernel then kills all descendants (pid_namespaces(7)). */
 void outer_init_stop(struct outer_init *outer_init);
 

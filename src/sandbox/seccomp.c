@@ -484,6 +484,7 @@ static const long engine_calls[] = {
         SYS_flock,
         SYS_fsync,
         SYS_fdatasync,
+        SYS_syncfs,
         SYS_ftruncate,
         SYS_fallocate,
         SYS_fadvise64,

@@ -309,7 +309,7 @@ static void raise_descriptors(void)
 
 static int open_outer_init(struct supervisor *sup, struct csn_error *err)
 {
-        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, sup->options->runner_dir,
+        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, &sup->options->folders,
                     err) < 0)
                 return -err->code;
         if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)

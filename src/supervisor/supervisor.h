@@ -20,7 +20,7 @@
 struct supervisor_options {
         struct uid_range uids;
         const char *cgroup_parent;   /* "": chosen automatically */
-        const char *runner_dir;      /* folder of the language runners, mounted into sandboxes */
+        struct shared_folders folders;
 };
 
 /*
@@ -54,7 +54,7 @@ enum {
         STARTER_UID, STARTER_GID,            /* of the engine */
         STARTER_WORKER,                      /* path of the program caisson-policy */
         STARTER_POLICIES, STARTER_BUILTIN,   /* folders of policies */
-        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS,
+        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS, STARTER_LAYERS,
         STARTER_ARGS,
 };
 

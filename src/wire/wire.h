@@ -124,13 +124,18 @@ struct wire_header {
 
 /*
  * Properties of a sandbox before any program runs in it.  Numbers are u64 on the wire, in this order.  START
- * cannot change the first four.
+ * cannot change the numbers before memory_bytes.
  */
 #define WIRE_SHAPE_NUMBERS(N)                                                                                  \
         N(flags)            /* enum wire_flag */                                                                \
         N(disk_bytes)       /* of the home directory; with WIRE_ROOT all but /tmp and /dev/shm */               \
         N(disk_files)       /* inodes of the same file systems */                                               \
         N(tmp_bytes)        /* of each of /tmp and /dev/shm */                                                  \
+        /* ids of layers of packages, 128 bits each; 0: none */                                                  \
+        N(python_layer_high)                                                                                   \
+        N(python_layer_low)                                                                                    \
+        N(node_layer_high)                                                                                     \
+        N(node_layer_low)                                                                                      \
         N(memory_bytes)     /* of the whole process tree, with tmpfs, no swap */                                \
         N(cpu_milli)        /* CPU share, in thousandths of a core */                                           \
         N(pids)             /* processes and threads */

@@ -77,7 +77,9 @@ bool pool_fits_ahead(const struct launch *launch)
 static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
 {
         return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files &&
-                a->tmp_bytes == b->tmp_bytes;
+                a->tmp_bytes == b->tmp_bytes && a->python_layer_high == b->python_layer_high &&
+                a->python_layer_low == b->python_layer_low && a->node_layer_high == b->node_layer_high &&
+                a->node_layer_low == b->node_layer_low;
 }
 
 size_t pool_target_min(const struct pool *pool)
@@ -142,13 +144,13 @@ struct pool *pool_for(struct pools *pools, const struct launch *launch, const st
                 .used_ms = clock_ms() };
         pool->shape.label = NULL;
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s/%s", language ? language->name : "empty",
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s%s/%s", language ? language->name : "empty",
                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image],
                 launch->request.profile ? launch->request.profile : "standard",
                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "",
                 pool->shape.flags & WIRE_PROXY ? "+network" : "", pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "",
                 pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "", pool->shape.flags & WIRE_ROOT ? "+root" : "",
-                disk);
+                pool->shape.python_layer_high || pool->shape.node_layer_high ? "+layer" : "", disk);
         pool->target = pool_target_min(pool);
         pools->all = pool;
         pools->n++;

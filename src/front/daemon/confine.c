@@ -105,6 +105,18 @@ static int give(const struct confine *confine, struct csn_error *err)
         return 0;
 }
 
+/* A folder of layers outside of the state folder; several daemons may share the folder, each as the same user. */
+static int give_layers(const struct settings *settings, const struct confine *confine, struct csn_error *err)
+{
+        const char *path = settings->packages.cache_dir;
+        struct stat st;
+        if (!path[0] || stat(path, &st) == 0)
+                return 0;
+        if (io_make_folders(path) < 0 || chmod(path, 0755) < 0 || chown(path, confine->uid, confine->gid) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the folder packages.cache_dir=%.300s", path);
+        return 0;
+}
+
 static int choose_user(const struct settings *settings, struct confine *confine, struct csn_error *err)
 {
         const char *set = settings->engine.user;
@@ -175,6 +187,7 @@ static int make_rules(const struct settings *settings, const struct confine *con
         snprintf(named, sizeof named, "%s", confine->config ? confine->config : config ? config : "");
         const struct landlock_place places[] = {
                 { confine->state_dir, LANDLOCK_WRITE },
+                { settings->packages.cache_dir, LANDLOCK_WRITE },
                 { "/usr", LANDLOCK_READ },
                 { "/lib", LANDLOCK_READ },
                 { "/lib64", LANDLOCK_READ },
@@ -223,21 +236,26 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
         prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
         if (geteuid() == 0 && choose_user(settings, confine, err) < 0)
                 return -err->code;
+        if (give_layers(settings, confine, err) < 0)
+                return -err->code;
         for (size_t i = 0; i < ARRAY_LEN(sockets); i++)
                 if (confine->sockets[i][0])
                         sockets[sockets_n++] = confine->sockets[i];
         snprintf(range, sizeof range, "%" PRIu64 ":%" PRIu64, settings->engine.uid_first, settings->engine.uid_count);
+        struct arena texts = { 0 };
         const struct helper_options helpers = { .uid = confine->uid,
                 .gid = confine->gid,
                 .uid_range = range,
                 .cgroup_parent = settings->engine.cgroup_parent,
                 .policies_dir = settings->engine.policies_dir,
+                .layers_dir = settings_layers_dir(settings, &texts),
                 .sockets = { sockets[0], sockets[1], sockets[2] } };
         int rules = -1;
         int rc = make_rules(settings, confine, &rules, err);
         auto_fd rules_fd = rules;
         if (rc == 0 && (rc = helpers_start(&helpers, err)) == 0)
                 rc = become(confine, err);
+        arena_done(&texts);
         end_with(parent, death);
         if (rc < 0 || landlock_enter(rules_fd, err) < 0 || seccomp_self(SECCOMP_ENGINE, err) < 0)
                 return err_wrap(err, "give up the daemon's rights");
