@@ -142,6 +142,12 @@ const struct package_project *package_index_project_at(const struct package_inde
         return at < index->projects_n ? &index->projects[at]->info : NULL;
 }
 
+enum package_problem package_index_failure(const struct package_index *index, const char **ret_text)
+{
+        *ret_text = index->failure_text;
+        return index->failure;
+}
+
 void package_index_usage(const struct package_index *index, struct package_index_usage *ret)
 {
         *ret = index->usage;

@@ -190,6 +190,12 @@ const struct package_file *package_index_find(const struct package_index *index,
 void package_index_download(struct package_index *index, const struct package_file *file,
         void (*done)(void *owner, int fd, uint64_t size, enum package_problem problem, const char *text), void *owner);
 
+/*
+ * The reason for which the index could not serve a file, the last one; PACKAGE_FINE: none.  *ret_text names the file,
+ * and is the index' until the next failure.
+ */
+enum package_problem package_index_failure(const struct package_index *index, const char **ret_text);
+
 void package_index_usage(const struct package_index *index, struct package_index_usage *ret);
 
 #endif

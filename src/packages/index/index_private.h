@@ -127,6 +127,8 @@ struct package_index {
         uint64_t spooled_bytes, spooled_files, document_bytes;
         bool is_locked;                    /* package_index_lock() */
         struct package_index_usage usage;
+        enum package_problem failure;      /* package_index_failure() */
+        char failure_text[PACKAGE_TEXT_MAX + 160];
         struct server *server;             /* connection.c */
 };
 

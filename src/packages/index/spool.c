@@ -27,6 +27,13 @@ static void spool_free(struct spool *spool)
         free(spool);
 }
 
+static void note_failure(struct package_index *index, enum package_problem problem, const struct document_file *file,
+        const char *text)
+{
+        index->failure = problem;
+        snprintf(index->failure_text, sizeof index->failure_text, "%.150s: %s", file->file.filename, text);
+}
+
 static void spool_finish(struct spool *spool, enum package_problem problem, const char *text)
 {
         struct package_index *index = spool->index;
@@ -34,6 +41,8 @@ static void spool_finish(struct spool *spool, enum package_problem problem, cons
         spool->problem = problem;
         snprintf(spool->text, sizeof spool->text, "%s", text);
         upstream_stop(&spool->request);
+        if (problem != PACKAGE_FINE)
+                note_failure(index, problem, spool->file, text);
         if (problem != PACKAGE_FINE)
                 discard_fd(index->workers, index->settings.share, &spool->fd);
         else
