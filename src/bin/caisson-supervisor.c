@@ -16,7 +16,7 @@ static int usage(const char *what)
         fprintf(stderr,
                 "caisson-supervisor: %s\n"
                 "It is started by caisson and caissond, which hand it a socket as descriptor 3.\n"
-                "Options: --uid-range FIRST:COUNT  --cgroup-parent PATH  --runner-dir PATH\n",
+                "Options: --uid-range FIRST:COUNT  --cgroup-parent PATH  --runner-dir PATH  --layers-dir PATH\n",
                 what);
         return 64;
 }

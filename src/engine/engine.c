@@ -204,6 +204,8 @@ void engine_close(struct engine *engine)
         instances_free(&engine->instances);
         if (engine->tools)
                 engine->tools->end(engine->tools_owner);
+        if (engine->layer_source)
+                engine->layer_source->end(engine->layer_source_owner);
         for (size_t i = 0; i < ARRAY_LEN(engine->checkers); i++)
                 checker_close(engine->checkers[i]);
         loop_free(engine->loop);
@@ -234,6 +236,12 @@ void engine_set_tools(struct engine *engine, const struct engine_tools *tools, v
 {
         engine->tools = tools;
         engine->tools_owner = owner;
+}
+
+void engine_set_layers(struct engine *engine, const struct layer_source *source, void *owner)
+{
+        engine->layer_source = source;
+        engine->layer_source_owner = owner;
 }
 
 void engine_warm(struct engine *engine, bool grades)

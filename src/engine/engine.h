@@ -15,6 +15,7 @@
 #define ENGINE_ENGINE_H
 
 #include "engine/output/render.h"
+#include "engine/run/layers.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
 
@@ -50,6 +51,8 @@ int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 void engine_warm(struct engine *engine, bool grades);
 /* Once. */
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
+/* Once.  Without a source, packages of a request are recorded and not installed. */
+void engine_set_layers(struct engine *engine, const struct layer_source *source, void *owner);
 /*
  * Charge the CPU time of persistent sandboxes to a listener, with the key of the sandbox's owner (run_set_owner()), and
  * compare quotas of CPU time with the listener's sums.  The time of runs and executions is not charged; their records

@@ -79,6 +79,11 @@ struct launch_input {
         bool work;                     /* path is below the work folder, which other processes may change */
 };
 
+/* Ids of the layers of packages that a sandbox has, 128 bits each; 0: none. */
+struct launch_layers {
+        uint64_t python_high, python_low, node_high, node_low;
+};
+
 struct launch {
         /* Set by launch_init(). */
         const struct settings *settings;
@@ -88,6 +93,7 @@ struct launch {
         bool local;                            /* the request may name paths of this host */
         bool has_messages;                     /* the runner exchanges messages with the engine */
         bool judged;                           /* run_set_judged() */
+        bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
         bool compile_only;                     /* compile the program and do not run it */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
         void *storage_owner;
@@ -139,6 +145,8 @@ bool launch_is_long(const struct launch *launch);
  * thread: uses nothing but the launch.  Errors: as of launch_prepare(); any, if the result is not used (given_up).
  */
 int launch_examine(struct launch *launch, struct csn_error *err);
+/* After launch_prepare() and before an instance is chosen: mount layers of packages. */
+void launch_set_layers(struct launch *launch, const struct launch_layers *layers);
 /* After launch_prepare(): change the arguments so that the program is compiled and not run. */
 void launch_for_compiling(struct launch *launch);
 /*

@@ -63,6 +63,7 @@ static int choose_name(struct launch *launch, struct csn_error *err)
 
 /* ---- environment ---- */
 
+#define TOOLS_PYTHON "/opt/caisson/tools/python"
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
 #define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
@@ -100,7 +101,7 @@ static const struct pair proxy_env[] = {
 static const char *const tools_env[] = {
         "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
         "PATH=/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
-        "PYTHONPATH=/opt/caisson/tools/python",
+        "PYTHONPATH=" TOOLS_PYTHON,
         "NODE_PATH=/opt/caisson/tools/node",
 };
 
@@ -114,19 +115,34 @@ static bool has_variable(const struct run_request *request, const char *name)
         return false;
 }
 
+static bool is_of(const char *entry, const char *name)
+{
+        size_t len = strlen(name);
+        return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+/* PYTHONPATH with a layer, behind the folder of tools; a request has no such variable.  NULL: no layer. */
+static char *layer_path(const struct launch *launch, bool tools, struct arena *arena)
+{
+        if (!launch->shape.python_layer_high && !launch->shape.python_layer_low)
+                return NULL;
+        return arena_text(arena, "PYTHONPATH=%s" SANDBOX_PYTHON_LAYER, tools ? TOOLS_PYTHON ":" : "");
+}
+
 static void build_env(struct launch *launch)
 {
         static const char *const threads[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS" };
         const struct run_request *request = &launch->request;
         struct arena *arena = &launch->arena;
         bool tools = launch_wants_tools(&request->tools);
+        char *path = layer_path(launch, tools, arena);
         char **env = arena_alloc(arena,
                 (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) +
-                        request->env_n + 1) *
+                        request->env_n + 2) *
                         sizeof *env);
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
-                if (!has_variable(request, tools_env[i]))
+                if (!has_variable(request, tools_env[i]) && !(path && is_of(tools_env[i], "PYTHONPATH")))
                         env[n++] = (char *)(uintptr_t)tools_env[i];
         for (size_t i = tools; usual_env[i]; i++)      /* the first is PATH, and with tools it is another */
                 if (!has_variable(request, usual_env[i]))
@@ -141,6 +157,8 @@ static void build_env(struct launch *launch)
                 if (!has_variable(request, threads[i]))
                         env[n++] =
                                 arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
+        if (path)
+                env[n++] = path;
         for (size_t i = 0; i < request->env_n; i++)
                 env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
         launch->program.program.env = env;
@@ -201,7 +219,7 @@ static void build_sandbox(struct launch *launch)
                         (request->landlock == need_OFF ? WIRE_LANDLOCK_OFF : 0) |
                         (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
                         (request->strict_proc ? WIRE_PROC_STRICT : 0) |
-                        (request->network != network_NONE ? WIRE_PROXY : 0) |
+                        (request->network != network_NONE || launch->served ? WIRE_PROXY : 0) |
                         (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
@@ -291,6 +309,15 @@ static int check_elsewhere(const struct launch *launch, struct csn_error *err)
         return 0;
 }
 
+void launch_set_layers(struct launch *launch, const struct launch_layers *layers)
+{
+        launch->shape.python_layer_high = layers->python_high;
+        launch->shape.python_layer_low = layers->python_low;
+        launch->shape.node_layer_high = layers->node_high;
+        launch->shape.node_layer_low = layers->node_low;
+        build_env(launch);
+}
+
 /* An empty program is a program; whether the text parses is for the runner to say, inside. */
 int launch_prepare(struct launch *launch, struct csn_error *err)
 {
@@ -319,9 +346,6 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
         build_sandbox(launch);
         launch->program.request = request;
         launch->program.language = launch->language->name;
-        if (request->packages_n && !is_elsewhere(launch))
-                launch_warn(launch, "packages_not_installed",
-                        "packages are checked and recorded, not installed: the image has to have them");
         if (launch->backend == &backend_host)
                 launch_warn(launch, "host_backend",
                         "You are running LLM-generated code on your host. This could be potentially dangerous! Please "

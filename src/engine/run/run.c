@@ -263,12 +263,10 @@ static void stop_check(struct run *run)
         run->engine->checking--;
 }
 
-static void on_policy(struct run *run)
+static void on_layers(struct run *run)
 {
         if (run->refusal.code) {
                 run_finish_refused(run, &run->refusal);
-        } else if (run->blocked) {
-                finish_blocked(run);
         } else if (run->executor) {
                 struct csn_error err = { 0 };
                 if (run->executor->submit(run, &err) < 0)
@@ -277,6 +275,18 @@ static void on_policy(struct run *run)
                 enqueue(run, false);
                 run->engine->hooks->serve_queue(run->engine);
         }
+}
+
+static void on_policy(struct run *run)
+{
+        if (run->refusal.code)
+                run_finish_refused(run, &run->refusal);
+        else if (run->blocked)
+                finish_blocked(run);
+        else if (!run->executor && layers_are_wanted(&run->launch.request))
+                run_find_layers(run, on_layers);
+        else
+                on_layers(run);
 }
 
 static void finish_cancelled(struct run *run)
@@ -298,7 +308,7 @@ static void on_examined(struct run *run)
                 capture_init(&run->streams[i].capture, (size_t)request->limits.output_bytes);
         channel_init(&run->channel, (size_t)request->limits.value_bytes);
         run->channel.has_messages = run->launch.has_messages;
-        if (run->refusal.code || strcmp(request->policy, "off") == 0) {
+        if (run->refusal.code || (strcmp(request->policy, "off") == 0 && request->deps != deps_AUTO)) {
                 on_policy(run);
         } else {
                 run->state = RUN_CHECKING;
@@ -351,6 +361,7 @@ void run_cancel(struct run *run)
                 return;
         }
         stop_check(run);
+        run_forget_layers(run);
         if (run->context) {
                 run->executor->cancel(run);
                 return;
@@ -371,6 +382,7 @@ struct run *run_new(struct engine *engine)
                 .next = engine->runs,
                 .home_fd = -1,
                 .handoff_fd = -1,
+                .layers = { .holds = { -1, -1 } },
                 .created_us = clock_us(),
                 .streams = { { .watch = { .fd = -1 } }, { .watch = { .fd = -1 } } },
                 .channel_watch = { .fd = -1 },
@@ -401,6 +413,8 @@ void run_free(struct run *run)
                 run->executor->forget(run);
         queue_remove(run);
         stop_check(run);
+        run_forget_layers(run);
+        layer_query_release(&run->layers);
         json_decref(run->displays);
         check_done(&run->check);
         if (run->instance) {

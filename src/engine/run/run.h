@@ -14,6 +14,7 @@
  *   queue          waiting runs, in turn among owners
  *   owner, quota   owners, their running work and CPU time; quotas of a run
  *   policy_check   the source policy of a run
+ *   layers         layers of packages for a run
  *   run_end        the end: the record and done(); helper threads for large results
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
@@ -90,6 +91,15 @@ void run_set_skips_queue(struct run *run);
  * than engine.judged_max, by default as many as the processors can serve.
  */
 void run_set_judged(struct run *run);
+/*
+ * Serve the network of the sandbox in place of the engine's proxy: 127.0.0.1:WIRE_PROXY_PORT inside is the only address
+ * that the program reaches.  serve() gets the listening socket, which becomes the callee's.  The owner has to outlive
+ * the run.
+ */
+struct run_network {
+        void (*serve)(void *owner, int listen_fd);
+};
+void run_set_network(struct run *run, const struct run_network *network, void *owner);
 /* The owner has to outlive the run. */
 void run_set_storage(struct run *run, const struct run_storage *storage, void *owner);
 

@@ -118,6 +118,10 @@ static void open_proxy(struct run *run, int proxy_fd)
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
                                             .hosts_n = request->allow_n };
         struct csn_error err;
+        if (run->network) {
+                run->network->serve(run->network_owner, proxy_fd);
+                return;
+        }
         if (egress_open(run->engine->loop, proxy_fd, &rules, &events, run, &run->egress, &err) < 0) {
                 run->no_proxy = true;
                 run_warn(run, "proxy_failed", "the program has no network: %s", err.text);

@@ -40,6 +40,13 @@ void run_set_judged(struct run *run)
         run->launch.judged = true;
 }
 
+void run_set_network(struct run *run, const struct run_network *network, void *owner)
+{
+        run->network = network;
+        run->network_owner = owner;
+        run->launch.served = true;
+}
+
 void run_set_skips_queue(struct run *run)
 {
         run->skips_queue = true;

@@ -10,6 +10,7 @@
 #include "engine/output/files.h"
 #include "engine/output/verdict.h"
 #include "engine/run/counters.h"
+#include "engine/run/layers.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
 
@@ -101,6 +102,8 @@ struct run {
         /* Users of the run. */
         const struct run_message_handler *message_handler;
         void *message_handler_owner;
+        const struct run_network *network;     /* NULL: the proxy of the engine */
+        void *network_owner;
         const struct run_listener *listener;
         void *listener_owner;
 
@@ -108,7 +111,10 @@ struct run {
         struct check check;            /* by the policy; all zeros: none */
         void (*examined)(struct run *run);  /* after RUN_EXAMINING */
         void (*checked)(struct run *run);   /* after the check */
+        struct layer_query layers;
+        void (*has_layers)(struct run *run);   /* after run_find_layers() */
         struct csn_error refusal;      /* code 0: none */
+        bool waits_for_layers;
         bool cancelled, output_killed;
         bool blocked;                  /* the policy refuses the run */
         uint64_t created_us, queued_us, begun_us, started_us, ended_us;
@@ -172,6 +178,8 @@ struct engine {
         struct counters counters;
         const struct engine_tools *tools;        /* NULL: no tools */
         void *tools_owner;
+        const struct layer_source *layer_source; /* NULL: none */
+        void *layer_source_owner;
         const struct usage_listener *usage_listener;   /* NULL: no CPU time is charged */
         void *usage_listener_owner;
         struct timer usage_sample;               /* set by engine.c */
@@ -203,6 +211,13 @@ void run_examine_rest(struct run *run, void (*examined)(struct run *run));
 void run_examine_cancel(struct run *run);
 /* Wait for the helper thread; examined() is not called, and the run is over. */
 void run_examine_stop(struct run *run);
+
+/* ---- layers.c ---- */
+
+/* Find the layers of a request for which layers_are_wanted(); then call has_layers(), with an error in run->refusal. */
+void run_find_layers(struct run *run, void (*has_layers)(struct run *run));
+/* Stop waiting; has_layers() is not called.  Harmless if the run does not wait. */
+void run_forget_layers(struct run *run);
 
 /* ---- run_end.c ---- */
 

@@ -12,6 +12,7 @@
 #include "front/service/parse.h"
 
 #include "backend/backend.h"
+#include "packages/packages.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
@@ -382,12 +383,22 @@ static int give_up_rights(struct daemon *daemon, struct csn_error *err)
         return confine(settings, confined, err);
 }
 
+static struct packages *take_packages(struct daemon *daemon)
+{
+        struct packages *packages = daemon->packages;
+        daemon->packages = NULL;
+        return packages;
+}
+
 static int serve(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
         if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
                 bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 ||
-                sources_prepare(settings, &daemon->sources_of_tools, err) < 0 || give_up_rights(daemon, err) < 0)
+                sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
+                packages_prepare(settings, &daemon->packages, err) < 0 || give_up_rights(daemon, err) < 0)
+                return -err->code;
+        if (packages_open(take_packages(daemon), daemon->engine, err) < 0)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
         daemon->tools = tools_open(daemon->engine);
@@ -458,6 +469,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         while (daemon.requests)   /* of an engine that failed */
                 request_free(daemon.requests);
         tools_close(daemon.tools);
+        packages_free(daemon.packages);
         sources_close(daemon.sources_of_tools);
         engine_close(daemon.engine);
         helpers_stop();

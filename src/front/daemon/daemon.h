@@ -36,6 +36,7 @@ struct daemon {
         struct engine *engine;
         struct tools *tools;
         struct sources *sources_of_tools;
+        struct packages *packages;             /* prepared and not opened, or NULL */
         struct loop *loop;
         struct endpoint endpoint;
         enum daemon_state state;

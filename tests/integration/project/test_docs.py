@@ -302,7 +302,7 @@ def test_the_page_of_records_has_every_field():
 def test_the_page_of_records_has_every_warning():
     codes = set()
     for path in (ROOT / 'src').rglob('*.c'):
-        codes |= set(re.findall(r'(?:run|launch)_warn\w*\(\w+, "(\w+)"', path.read_text()))
+        codes |= set(re.findall(r'(?:run_|launch_)?warn\w*\(&?\w+, "(\w+)"', path.read_text()))
     codes |= set(re.findall(r'#define RUN_\w+_(?:FAILED|TRUNCATED) "(\w+)"', text('src/engine/run/run.h')))
     assert sorted(code(row[0])[0] for row in table('docs/use/records.md', 'code', 'when')) == sorted(codes)
 
@@ -342,7 +342,7 @@ def test_the_contract_of_runners_has_every_frame():
 # ---- options that texts of the program name ----
 
 FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
-           'disable-pip-version-check': 'pip', 'option': '{argument}'}   # and the program, which the same text names
+           'disable-pip-version-check': 'pip', 'hash': 'hash', 'option': '{argument}'}   # and the program, which the same text names
 OURS = ('base', 'backend', 'bin', 'egress', 'engine', 'front', 'grading', 'model', 'net', 'sandbox', 'store', 'supervisor', 'tools')
 
 

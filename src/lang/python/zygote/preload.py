@@ -45,12 +45,14 @@ EARLY_PREFIXES = (b'PYTHON', b'LC_', b'LD_', b'MALLOC_', b'MPL', b'XDG_', b'NPY_
 # These have such names, but are read late or can be made good in the run.
 LATE_NAMES = {b'PYTHONUNBUFFERED', b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS', b'MKL_NUM_THREADS',
               b'NUMEXPR_NUM_THREADS', b'VECLIB_MAXIMUM_THREADS'}
+LAYER = b'/opt/packages'      # SANDBOX_PYTHON_LAYER of sandbox/sandbox.h
 THREAD_NAMES = [name for name in LATE_NAMES if name.endswith(b'_THREADS')]
 
 
 def early(pairs):
     return {name: value for name, value in pairs.items()
-            if name not in LATE_NAMES and (name in EARLY_NAMES or name.startswith(EARLY_PREFIXES))}
+            if name not in LATE_NAMES and (name in EARLY_NAMES or name.startswith(EARLY_PREFIXES))
+            and (name != b'PYTHONPATH' or value != LAYER)}      # reset_state adds the folder to sys.path
 
 
 def parse_environment(entries):

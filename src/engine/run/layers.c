@@ -1,0 +1,82 @@
+/* Runs that wait for layers of packages. */
+#include "engine/run/layers.h"
+
+#include "engine/run/run_private.h"
+
+bool layers_are_wanted(const struct run_request *request)
+{
+        bool named = request->packages_n || request->packages_from_code || HAS(request, run_request, requirements);
+        return request->layers_n || request->deps == deps_AUTO || (named && request->deps == deps_LOCKED);
+}
+
+void layer_query_release(struct layer_query *query)
+{
+        for (size_t i = 0; i < LAYERS_OF_RUN; i++)
+                fd_close(&query->holds[i]);
+}
+
+static void use(struct run *run)
+{
+        launch_set_layers(&run->launch, &run->layers.found);
+        run->result.layers = run->layers.uses;
+        run->result.layers_n = run->layers.uses_n;
+        for (size_t i = 0; i < run->layers.warnings_n; i++)
+                run_warn(run, run->layers.warnings[i].code, "%s", run->layers.warnings[i].text);
+        if (run->layers.uses_n)
+                MARK(&run->result, run_result, layers);
+}
+
+static void on_found(struct layer_query *query, const struct csn_error *error)
+{
+        struct run *run = query->owner;
+        run->waits_for_layers = false;
+        run->engine->checking--;
+        if (error)
+                run->refusal = *error;
+        else
+                use(run);
+        run->has_layers(run);
+}
+
+void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
+{
+        struct engine *engine = run->engine;
+        const struct check_result *checked = &run->check.result;
+        run->layers = (struct layer_query){ .request = &run->launch.request,
+                .language = run->launch.language->name,
+                .owner_key = run->owner_key,
+                .imports = checked->imports,
+                .imports_n = checked->imports_n,
+                .arena = &run->launch.arena,
+                .done = on_found,
+                .owner = run,
+                .holds = { -1, -1 } };
+        run->has_layers = has_layers;
+        if (!engine->layer_source) {
+                if (run->launch.request.layers_n)
+                        err_field(&run->refusal, "/layers", "this program has no layers of packages; use the daemon");
+                run_warn(run, "packages_not_installed",
+                        "packages are recorded, not installed: the image has to have them");
+                has_layers(run);
+                return;
+        }
+        int rc = engine->layer_source->find(engine->layer_source_owner, &run->layers, &run->refusal);
+        if (rc == 0) {
+                run->waits_for_layers = true;
+                run->engine->checking++;
+                run->state = RUN_CHECKING;
+                return;
+        }
+        if (rc > 0)
+                use(run);
+        has_layers(run);
+}
+
+void run_forget_layers(struct run *run)
+{
+        if (!run->waits_for_layers)
+                return;
+        run->engine->layer_source->forget(run->engine->layer_source_owner, &run->layers);
+        run->waits_for_layers = false;
+        run->engine->checking--;
+}

@@ -1,0 +1,56 @@
+/*
+ * layers: how runs and persistent sandboxes get the layers of packages that their requests name.
+ *
+ * A layer source is made by src/packages, which uses the engine; the engine knows only the functions below.  A run asks
+ * when its source policy has allowed the run, and waits in the state RUN_CHECKING.
+ */
+#ifndef ENGINE_RUN_LAYERS_H
+#define ENGINE_RUN_LAYERS_H
+
+#include "engine/launch/launch.h"
+
+#define LAYERS_OF_RUN 2 /* one of Python, one of Node */
+
+/* A question to the source, embedded in the object that asks. */
+struct layer_query {
+        /* Set by the asker; all texts are the asker's until the answer, or until forget(). */
+        const struct run_request *request;
+        const char *language;  /* "python", "javascript", "typescript" */
+        const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
+        char *const *imports;  /* modules that the program imports, for deps "auto" */
+        size_t imports_n;
+        struct arena *arena; /* for the texts of the answer */
+        /* The answer.  error NULL: `found` is set.  Called from the event loop, and not from find(). */
+        void (*done)(struct layer_query *query, const struct csn_error *error);
+        void *owner;
+        /* The answer: the layers, and their lines in the record. */
+        struct launch_layers found;
+        struct layer_use *uses;
+        size_t uses_n;
+        struct warning *warnings; /* for the record: what is not installed, and why */
+        size_t warnings_n;
+        const char *problem;      /* with an error: its code for the record, such as "no_wheel"; or NULL */
+        int holds[LAYERS_OF_RUN]; /* descriptors that keep the layers from removal: the asker closes them; or -1 */
+        /* The source's. */
+        struct layer_query *next;
+        void *build;
+};
+
+struct layer_source {
+        /*
+         * Answer a query.  1: query->found is set.  0: done() follows, unless forget() is called.  Errors: CSN_E_INPUT
+         * (with the field of the request); CSN_E_SYSTEM with the field "/packages" (the packages cannot be installed).
+         */
+        int (*find)(void *owner, struct layer_query *query, struct csn_error *err);
+        /* The asker has gone.  A build goes on while other queries wait for the build. */
+        void (*forget)(void *owner, struct layer_query *query);
+        /* The engine ends: no query waits any more, and the loop and the runs still exist. */
+        void (*end)(void *owner);
+};
+
+/* Close the descriptors of an answer.  Harmless twice, and for a query that is all zeros but for `holds`. */
+void layer_query_release(struct layer_query *query);
+/* Whether a request needs a layer, or names packages. */
+bool layers_are_wanted(const struct run_request *request);
+
+#endif

@@ -1,0 +1,627 @@
+/*
+ * One build of a layer.
+ *
+ *   waiting -> resolving -> downloading -> installing -> publishing
+ *
+ * Any step can fail; then a helper thread discards the files, the failure is remembered, and all queries are answered.
+ */
+#include "packages/packages_private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define POLL_US 100000 /* between two tries to get the lock that another process has */
+#define LOG_MAX 2000   /* bytes of the end of pip's output in an error */
+#define BUILD_OUTPUT (8 * MIB)
+#define BUILD_MEMORY (4096 * MIB) /* of a build sandbox; the ceiling of the settings, if lower */
+
+static struct loop *loop_of(const struct build *build)
+{
+        return engine_loop(build->packages->engine);
+}
+
+/* ---- the end ---- */
+
+void layer_build_free(struct build *build)
+{
+        struct packages *packages = build->packages;
+        struct workers *workers = engine_workers(packages->engine);
+        for (struct build **at = &packages->builds; *at; at = &(*at)->next)
+                if (*at == build) {
+                        *at = build->next;
+                        break;
+                }
+        packages->builds_n--;
+        if (build->state != BUILD_WAITING)
+                packages->running--;
+        loop_untimer(loop_of(build), &build->timer);
+        loop_untimer(loop_of(build), &build->step);
+        if (workers)
+                worker_wait(workers, &build->job);
+        run_free(build->run);
+        package_index_close(build->index);
+        layers_abort(packages->layers, &build->staging);
+        layers_unlock(packages->layers, build->hash, &build->lock_fd);
+        arena_done(&build->arena);
+        free(build);
+}
+
+static void on_discarded(struct job *job)
+{
+        if (!job->dropped)
+                ((struct build *)job->owner)->over(job->owner);
+}
+
+static void discard(struct job *job)
+{
+        struct build *build = job->owner;
+        layers_abort(build->packages->layers, &build->staging);
+}
+
+/* A failure that may go away by itself is not remembered. */
+static void remember_failure(struct build *build)
+{
+        struct layer_failure failure = { 0 };
+        struct csn_error err;
+        snprintf(failure.code, sizeof failure.code, "%s", build->problem);
+        snprintf(failure.text, sizeof failure.text, "%s", build->err.text);
+        if (layers_remember_failure(build->packages->layers, build->hash, &failure, &err) < 0)
+                log_text(LOG_WARN, "remember a failed build: %s", err.text);
+}
+
+static void fail(struct build *build, const char *problem, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void fail(struct build *build, const char *problem, const char *fmt, ...)
+{
+        char text[sizeof build->err.text];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        if (build->err.code)
+                return;
+        err_field(&build->err, "/packages", "%s: %.400s", problem, text);
+        build->err.code = CSN_E_SYSTEM;
+        build->problem = problem;
+        if (strcmp(problem, "build_failed") != 0)
+                remember_failure(build);
+        loop_untimer(loop_of(build), &build->timer);
+        loop_untimer(loop_of(build), &build->step);
+        if (build->run)
+                run_cancel(build->run);
+        build->state = BUILD_DISCARDING;
+        build->job = (struct job){ .work = discard, .done = on_discarded, .owner = build };
+        worker_submit(engine_workers(build->packages->engine), build->domain, &build->job);
+}
+
+static void fail_by(struct build *build, const struct csn_error *err)
+{
+        fail(build, "build_failed", "%s", err->text);
+}
+
+static void on_late(struct timer *timer)
+{
+        struct build *build = timer->owner;
+        fail(build, "build_timeout", "the build took longer than packages.build_wall=%" PRIu64 " ms",
+                build->packages->settings->packages.build_wall);
+}
+
+/* ---- build sandboxes ---- */
+
+/* Limits are the engine's own: an administrator's ceilings for programs do not bound pip, unless memory is scarce. */
+static void set_limits(const struct build *build, struct run_request *request)
+{
+        const struct limits *ceilings = &build->packages->settings->ceilings;
+        const struct packages_settings *settings = &build->packages->settings->packages;
+        struct limits *limits = &request->limits;
+        SET(limits, limits, wall_ms, min_u64(settings->build_wall, ceilings->wall_ms));
+        SET(limits, limits, cpu_ms, min_u64(settings->build_wall, ceilings->cpu_ms));
+        SET(limits, limits, memory_bytes, min_u64(BUILD_MEMORY, ceilings->memory_bytes));
+        SET(limits, limits, disk_bytes, min_u64(3 * settings->max_bytes, ceilings->disk_bytes));
+        SET(limits, limits, tmp_bytes, min_u64(2 * settings->max_bytes, ceilings->tmp_bytes));
+        SET(limits, limits, disk_files, min_u64(2 * settings->max_files, ceilings->disk_files));
+        SET(limits, limits, output_files, min_u64(settings->max_files, ceilings->output_files));
+        SET(limits, limits, output_bytes, min_u64(BUILD_OUTPUT, ceilings->output_bytes));
+        MARK(request, run_request, limits);
+}
+
+static struct run_request *new_run(struct build *build, const char *program)
+{
+        build->run = run_new(build->packages->engine);
+        struct run_request *request = run_request(build->run);
+        struct arena *arena = run_arena(build->run);
+        run_set_owner(build->run, build->domain);
+        SET(request, run_request, language, arena_text(arena, "python"));
+        SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
+        set_limits(build, request);
+        return request;
+}
+
+/* The last line that pip has written. */
+static const char *log_tail(struct build *build, const struct run_result *result)
+{
+        const struct bytes *text = &result->stderr;
+        size_t from = text->len > LOG_MAX ? text->len - LOG_MAX : 0;
+        char *tail = arena_copy(&build->arena, text->len ? text->bytes + from : "", text->len - from);
+        log_text(LOG_DEBUG, "a build sandbox has written: %s", tail);
+        /* The last line says what went wrong; the lines before are the way to that place. */
+        for (size_t end = strlen(tail); end && (unsigned char)tail[end - 1] <= ' ';)
+                tail[--end] = 0;
+        char *line = strrchr(tail, '\n');
+        tail = line ? line + 1 : tail;
+        for (char *at = tail; *at; at++)
+                if ((unsigned char)*at < ' ')
+                        *at = ' ';
+        return tail;
+}
+
+static bool went_well(const struct run_result *result)
+{
+        return result->status == status_COMPLETED && HAS(result, run_result, exit_code) && result->exit_code == 0;
+}
+
+/* ---- publishing ---- */
+
+static void mark_scripts(int tree_fd)
+{
+        auto_fd bin = openat(tree_fd, "bin", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *dir = bin < 0 ? NULL : fdopendir(fcntl(bin, F_DUPFD_CLOEXEC, 0));
+        for (struct dirent *entry; dir && (entry = readdir(dir));) {
+                struct stat st;
+                if (fstatat(bin, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+                        (void)!fchmodat(bin, entry->d_name, 0755,
+                                0); /* a script without the bit can be run by its interpreter */
+        }
+        if (dir)
+                closedir(dir);
+}
+
+/* "six.py", "yaml/" and "_x.cpython-311-x86_64-linux-gnu.so" are modules; metadata and scripts are none. */
+static size_t module_length(const char *name, bool is_folder)
+{
+        size_t len = strcspn(name, ".");
+        if (name[0] == '.' || strcmp(name, "bin") == 0 || strcmp(name, "__pycache__") == 0)
+                return 0;
+        if (is_folder)
+                return name[len] ? 0 : len;
+        const char *end = strrchr(name, '.');
+        return end && (strcmp(end, ".py") == 0 || strcmp(end, ".so") == 0) ? len : 0;
+}
+
+static void list_modules(int tree_fd, struct layer_meta *meta, struct arena *arena)
+{
+        DIR *dir = fdopendir(fcntl(tree_fd, F_DUPFD_CLOEXEC, 0));
+        const char **modules = arena_alloc(arena, LAYER_MODULES_MAX * sizeof *modules);
+        size_t n = 0;
+        for (struct dirent *entry; dir && n < LAYER_MODULES_MAX && (entry = readdir(dir));) {
+                struct stat st;
+                size_t len = fstatat(tree_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
+                        ? 0
+                        : module_length(entry->d_name, S_ISDIR(st.st_mode));
+                if (len)
+                        modules[n++] = arena_copy(arena, entry->d_name, len);
+        }
+        if (dir)
+                closedir(dir);
+        meta->modules = modules;
+        meta->modules_n = n;
+}
+
+static void publish(struct job *job)
+{
+        struct build *build = job->owner;
+        struct layers *layers = build->packages->layers;
+        int work = openat(build->staging.fd, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        auto_fd work_fd = work;
+        /* The second sandbox has filled work/tree; the staging's own tree is empty. */
+        if (work_fd < 0 || unlinkat(build->staging.fd, "tree", AT_REMOVEDIR) < 0 ||
+                renameat(work_fd, "tree", build->staging.fd, "tree") < 0) {
+                err_set(&build->job_error, CSN_E_SYSTEM, errno, "pip has installed nothing");
+                return;
+        }
+        io_remove_tree(build->staging.fd, "work");
+        fd_close(&build->staging.tree_fd);
+        build->staging.tree_fd = openat(build->staging.fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (build->staging.tree_fd < 0) {
+                err_set(&build->job_error, CSN_E_SYSTEM, errno, "open the new tree");
+                return;
+        }
+        mark_scripts(build->staging.tree_fd);
+        list_modules(build->staging.tree_fd, &build->meta, &build->arena);
+        layers_commit(layers, &build->staging, &build->limits, &build->meta, &build->arena, build->layer,
+                &build->job_error);
+}
+
+static void on_published(struct job *job)
+{
+        struct build *build = job->owner;
+        struct csn_error err;
+        if (job->dropped)
+                return;
+        if (build->job_error.code) {
+                bool large = strcmp(build->job_error.field, "max_bytes") == 0 ||
+                        strcmp(build->job_error.field, "max_files") == 0;
+                fail(build,
+                        large                                          ? "too_large"
+                                : build->job_error.code == CSN_E_INPUT ? "index_untrusted"
+                                                                       : "build_failed",
+                        "%s", build->job_error.text);
+                return;
+        }
+        if (layers_remember_request(build->packages->layers, build->hash, build->layer, &err) < 0)
+                log_text(LOG_WARN, "remember the layer of a request: %s", err.text);
+        log_text(LOG_INFO, "built layer %s: %zu packages, %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " ms",
+                build->layer, build->files_n, build->meta.files, build->meta.bytes,
+                (clock_us() - build->begun_us) / 1000);
+        build->over(build);
+}
+
+/* ---- installing ---- */
+
+static void on_installed(void *owner, const struct run_result *result)
+{
+        struct build *build = owner;
+        bool well = went_well(result) && !result->files_truncated;
+        const char *tail = well ? "" : log_tail(build, result);
+        const char *status = result->status == status_COMPLETED ? "pip failed" : "pip was ended";
+        run_free(build->run);
+        build->run = NULL;
+        if (build->err.code)
+                return;
+        if (!well) {
+                fail(build, "build_failed", "%s: %s", status, tail);
+                return;
+        }
+        loop_untimer(loop_of(build), &build->timer);
+        build->state = BUILD_PUBLISHING;
+        build->job = (struct job){ .work = publish, .done = on_published, .owner = build };
+        worker_submit(engine_workers(build->packages->engine), build->domain, &build->job);
+}
+
+static int write_lock(const struct build *build, int work_fd, struct csn_error *err)
+{
+        struct buf text;
+        buf_init(&text, 16 * MIB);
+        for (size_t i = 0; i < build->files_n; i++)
+                buf_printf(&text, "%s==%s --hash=sha256:%s\n", build->files[i]->name, build->files[i]->version,
+                        build->files[i]->hash);
+        auto_fd file = openat(work_fd, "lock.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        int rc = file < 0 || io_write_all(file, text.bytes, text.len) < 0
+                ? err_set(err, CSN_E_SYSTEM, errno, "write the lock")
+                : 0;
+        buf_done(&text);
+        return rc;
+}
+
+static void install(struct build *build)
+{
+        static const struct run_events events = { .done = on_installed };
+        struct csn_error err;
+        auto_fd work = openat(build->staging.fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (work < 0 || write_lock(build, work, &err) < 0) {
+                fail(build, "build_failed", "the work folder cannot be written");
+                return;
+        }
+        package_index_close(build->index);
+        build->index = NULL;
+        build->files_n = build->meta.key.lock_n;
+        build->state = BUILD_INSTALLING;
+        struct run_request *request = new_run(build, packages_install);
+        SET(request, run_request, work_dir, arena_text(run_arena(build->run), "%s", build->work_path));
+        run_start(build->run, true, &events, build);
+}
+
+/* ---- downloading ---- */
+
+static void download_next(struct build *build);
+
+static void on_fetched(void *owner, int fd, uint64_t size, enum package_problem problem, const char *text)
+{
+        struct build *build = owner;
+        char from[32], to[300];
+        (void)size;
+        if (build->err.code)
+                return;
+        if (fd < 0) {
+                fail(build, package_problem_name(problem), "%s", text);
+                return;
+        }
+        snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
+        snprintf(to, sizeof to, "work/wheels/%s", build->files[build->fetched]->filename);
+        if (linkat(AT_FDCWD, from, build->staging.fd, to, AT_SYMLINK_FOLLOW) < 0) {
+                fail(build, "build_failed", "keep the file %.200s: %s", build->files[build->fetched]->filename,
+                        strerrordesc_np(errno));
+                return;
+        }
+        build->fetched++;
+        loop_timer(loop_of(build), &build->step, 0); /* not from here: the index must not be closed by its callback */
+}
+
+static void on_step(struct timer *timer)
+{
+        download_next(timer->owner);
+}
+
+static void download_next(struct build *build)
+{
+        if (build->fetched == build->files_n) {
+                install(build);
+                return;
+        }
+        package_index_download(build->index, build->files[build->fetched], on_fetched, build);
+}
+
+/* ---- judging ---- */
+
+static bool has_hash(const struct package_set *set, const struct package_file *file)
+{
+        for (size_t i = 0; i < set->n; i++) {
+                if (strcmp(set->specs[i].name, file->name) != 0 || !set->specs[i].hashes_n)
+                        continue;
+                for (size_t k = 0; k < set->specs[i].hashes_n; k++)
+                        if (strcmp(set->specs[i].hashes[k], file->hash) == 0)
+                                return true;
+                return false;
+        }
+        return true;
+}
+
+/* The resolver is not trusted: each file of its lock has to be one that the index has offered. */
+static bool judge(struct build *build, json_t *lock)
+{
+        const struct packages_settings *settings = &build->packages->settings->packages;
+        size_t i;
+        json_t *item;
+        if (json_array_size(lock) > settings->max_count) {
+                fail(build, "too_many", "%zu packages are needed; packages.max_count=%" PRIu64, json_array_size(lock),
+                        settings->max_count);
+                return false;
+        }
+        build->files = arena_alloc(&build->arena, (json_array_size(lock) + 1) * sizeof(void *));
+        json_array_foreach(lock, i, item)
+        {
+                const char *url = json_string_value(json_object_get(item, "url"));
+                const char *hash = json_string_value(json_object_get(item, "sha256"));
+                const struct package_file *file = url ? package_index_file(build->index, url) : NULL;
+                if (!file || !hash || strcmp(hash, file->hash) != 0) {
+                        fail(build, "index_untrusted", "the resolver chose a file that the index has not offered");
+                        return false;
+                }
+                if (!has_hash(&build->set, file)) {
+                        fail(build, "hash_mismatch", "%s %s has another hash than the request", file->name,
+                                file->version);
+                        return false;
+                }
+                build->files[build->files_n++] = file;
+        }
+        return true;
+}
+
+static char *text_of(struct build *build, const json_t *object, const char *name)
+{
+        const char *text = json_string_value(json_object_get(object, name));
+        return arena_text(&build->arena, "%.60s", text ? text : "");
+}
+
+static void fill_meta(struct build *build, const json_t *report)
+{
+        const struct settings *settings = build->packages->settings;
+        struct layer_package *lock = arena_alloc(&build->arena, (build->files_n + 1) * sizeof *lock);
+        struct arena *arena = &build->arena;
+        for (size_t i = 0; i < build->files_n; i++) {
+                const struct package_file *file = build->files[i];
+                char time[40] = "";
+                if (file->upload_time_ms)
+                        time_print(file->upload_time_ms, time, sizeof time);
+                lock[i] = (struct layer_package){ .name = arena_text(arena, "%s", file->name),
+                        .version = arena_text(arena, "%s", file->version),
+                        .file = arena_text(arena, "%s", file->filename),
+                        .hash = arena_text(arena, "%s", file->hash),
+                        .upload_time = arena_text(arena, "%s", time) };
+        }
+        build->meta = (struct layer_meta){ .pinned = package_set_is_pinned(&build->set),
+                .key = { .domain = build->domain,
+                        .language = "python",
+                        .runtime = text_of(build, report, "runtime"),
+                        .arch = text_of(build, report, "arch"),
+                        .libc = text_of(build, report, "libc"),
+                        .image = "host",
+                        .index = settings->python_packages.index_url,
+                        .build = PACKAGES_BUILD_VERSION,
+                        .lock = lock,
+                        .lock_n = build->files_n } };
+        build->limits = (struct layer_limits){ .max_bytes = settings->packages.max_bytes,
+                .max_files = settings->packages.max_files };
+}
+
+/* A layer that another request has built: the lock decides, not the request. */
+static bool is_built(struct build *build)
+{
+        struct csn_error err;
+        struct layer layer;
+        char id[LAYER_ID_MAX];
+        layer_id(&build->meta.key, id);
+        if (layers_find(build->packages->layers, id, &build->arena, &layer, NULL, &err) <= 0)
+                return false;
+        snprintf(build->layer, sizeof build->layer, "%s", id);
+        if (layers_remember_request(build->packages->layers, build->hash, id, &err) < 0)
+                log_text(LOG_WARN, "remember the layer of a request: %s", err.text);
+        return true;
+}
+
+static bool stage(struct build *build)
+{
+        struct csn_error err;
+        char *tree;
+        if (layers_stage(build->packages->layers, &build->staging, &err) < 0) {
+                fail_by(build, &err);
+                return false;
+        }
+        tree = layers_staging_tree(build->packages->layers, &build->staging, &build->arena);
+        build->work_path = arena_text(&build->arena, "%.*s/work", (int)(strrchr(tree, '/') - tree), tree);
+        if (mkdirat(build->staging.fd, "work", 0755) < 0 || mkdirat(build->staging.fd, "work/wheels", 0755) < 0) {
+                fail(build, "build_failed", "make the work folder: %s", strerrordesc_np(errno));
+                return false;
+        }
+        return true;
+}
+
+/* Why pip found nothing that fits: what the index has hidden says more than pip can. */
+static void explain(struct build *build, const char *tail)
+{
+        const struct package_project *project;
+        enum package_problem problem;
+        const char *text;
+        for (size_t i = 0; (project = package_index_project_at(build->index, i)); i++)
+                if (project->is_loaded && project->problem != PACKAGE_FINE) {
+                        fail(build, package_problem_name(project->problem), "%s: %s", project->name, project->text);
+                        return;
+                }
+        problem = package_index_failure(build->index, &text);
+        if (problem != PACKAGE_FINE) {
+                fail(build, package_problem_name(problem), "%s", text);
+                return;
+        }
+        for (size_t i = 0; (project = package_index_project_at(build->index, i)); i++)
+                if (project->is_loaded && project->text && project->text[0]) {
+                        fail(build, "version_conflict", "%s; %s: %s", tail, project->name, project->text);
+                        return;
+                }
+        fail(build, "version_conflict", "%s", tail);
+}
+
+/* ---- resolving ---- */
+
+static void take_lock(struct build *build, json_t *report)
+{
+        json_t *lock = json_object_get(report, "lock");
+        if (!json_array_size(lock)) {
+                fail(build, "build_failed", "the resolver has answered with no lock");
+                return;
+        }
+        if (!judge(build, lock))
+                return;
+        fill_meta(build, report);
+        if (is_built(build)) {
+                build->over(build);
+                return;
+        }
+        if (!stage(build))
+                return;
+        build->state = BUILD_DOWNLOADING;
+        build->step = (struct timer){ .fired = on_step, .owner = build };
+        download_next(build);
+}
+
+static void on_resolved(void *owner, const struct run_result *result)
+{
+        struct build *build = owner;
+        const struct bytes *out = &result->stdout;
+        const char *tail = log_tail(build, result);
+        bool well = went_well(result);
+        size_t end = out->len, from;
+        while (end && out->bytes[end - 1] == '\n')
+                end--;
+        for (from = end; from && out->bytes[from - 1] != '\n'; from--)
+                ;
+        json_t *report =
+                well && end > from ? json_loadb(out->bytes + from, end - from, JSON_REJECT_DUPLICATES, NULL) : NULL;
+        run_free(build->run);
+        build->run = NULL;
+        if (build->index)
+                package_index_stop_serving(build->index);
+        if (!build->err.code && !build->index)
+                fail(build, "build_failed", "the build sandbox did not start: %s", tail);
+        else if (!build->err.code && !report)
+                explain(build, tail);
+        else if (!build->err.code)
+                take_lock(build, report);
+        json_decref(report);
+}
+
+static void serve_index(void *owner, int listen_fd)
+{
+        struct build *build = owner;
+        const struct packages *packages = build->packages;
+        const struct packages_settings *settings = &packages->settings->packages;
+        struct csn_error err;
+        size_t deny_n;
+        char **deny = imports_split(settings->deny, &build->arena, &deny_n);
+        const struct package_index_settings options = { .kind = PACKAGE_PYTHON,
+                .url = packages->settings->python_packages.index_url,
+                .token = packages->token,
+                .ca_pem = packages->ca_pem,
+                .spool_folder = layers_path(packages->layers),
+                .min_age_ms = settings->min_age,
+                .require_upload_time = settings->require_upload_time,
+                .wheels_only = true,
+                .deny = deny,
+                .deny_n = deny_n,
+                .max_bytes = settings->max_bytes,
+                .share = build->domain };
+        if (build->index) { /* a second sandbox for the same run: the first one was lost */
+                fd_close(&listen_fd);
+                return;
+        }
+        if (package_index_open(loop_of(build), engine_workers(packages->engine), listen_fd, &options, &build->index,
+                    &err) < 0)
+                fail_by(build, &err);
+}
+
+static void resolve(struct build *build)
+{
+        static const struct run_events events = { .done = on_resolved };
+        static const struct run_network network = { .serve = serve_index };
+        struct run_request *request = new_run(build, packages_resolve);
+        struct arena *arena = run_arena(build->run);
+        char *text = package_set_text(&build->set);
+        request->files = arena_alloc(arena, sizeof *request->files);
+        request->files_n = 1;
+        MARK(request, run_request, files);
+        SET(request->files, input_file, name, arena_text(arena, "requirements.txt"));
+        SET(request->files, input_file, content,
+                ((struct bytes){ arena_copy(arena, text, strlen(text)), strlen(text) }));
+        run_set_network(build->run, &network, build);
+        run_start(build->run, true, &events, build);
+}
+
+static void on_poll(struct timer *timer)
+{
+        struct build *build = timer->owner;
+        build->due(build);
+}
+
+/* Another process may have built the request while this one waited for the lock. */
+static bool was_built(struct build *build)
+{
+        struct csn_error err;
+        struct layer layer;
+        uint64_t ttl = build->packages->settings->packages.cache_ttl;
+        return layers_request(build->packages->layers, build->hash, ttl, build->layer, &err) > 0 &&
+                layers_find(build->packages->layers, build->layer, &build->arena, &layer, NULL, &err) > 0;
+}
+
+void layer_build_begin(struct build *build)
+{
+        struct packages *packages = build->packages;
+        struct csn_error err;
+        int rc = layers_lock(packages->layers, build->hash, &build->lock_fd, &err);
+        if (rc == 0) {
+                build->timer = (struct timer){ .fired = on_poll, .owner = build };
+                loop_timer(loop_of(build), &build->timer, POLL_US);
+                return;
+        }
+        build->state = BUILD_RESOLVING;
+        packages->running++;
+        build->timer = (struct timer){ .fired = on_late, .owner = build };
+        loop_timer(loop_of(build), &build->timer, packages->settings->packages.build_wall * 1000);
+        if (rc < 0)
+                fail_by(build, &err);
+        else if (was_built(build))
+                build->over(build);
+        else
+                resolve(build);
+}

@@ -1,0 +1,112 @@
+/* Detected imports: which distributions they need, and what the image has. */
+#include "packages/index/document.h"
+#include "packages/packages_private.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Folders of the modules of this host's Python beside its library, as sandboxes see them. */
+static const char *const module_globs[] = {
+        "/usr/lib/python3/dist-packages",
+        "/usr/local/lib/python3.*/dist-packages",
+        "/usr/lib/python3.*/site-packages",
+};
+
+static bool has_match(const char *pattern)
+{
+        glob_t found;
+        bool any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+        globfree(&found);
+        return any;
+}
+
+static bool is_plain_module(const char *name)
+{
+        for (const char *at = name; *at; at++)
+                if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+                            *at == '_'))
+                        return false;
+        return name[0] && strlen(name) <= SPEC_NAME_MAX;
+}
+
+static bool image_has(const char *module)
+{
+        static const char *const forms[] = { "/%s", "/%s.py", "/%s.*.so" };
+        for (size_t i = 0; i < ARRAY_LEN(module_globs); i++)
+                for (size_t k = 0; k < ARRAY_LEN(forms); k++) {
+                        char name[SPEC_NAME_MAX + 16], pattern[SPEC_NAME_MAX + 100];
+                        snprintf(name, sizeof name, forms[k], module);
+                        snprintf(pattern, sizeof pattern, "%s%s", module_globs[i], name);
+                        if (has_match(pattern))
+                                return true;
+                }
+        return false;
+}
+
+char **imports_split(const char *text, struct arena *arena, size_t *ret_n)
+{
+        char **list = arena_alloc(arena, (strlen(text) / 2 + 2) * sizeof *list);
+        size_t n = 0;
+        for (const char *at = text; *at;) {
+                at += strspn(at, ", \t\r\n");
+                size_t len = strcspn(at, ", \t\r\n");
+                if (len)
+                        list[n++] = arena_copy(arena, at, len);
+                at += len;
+        }
+        *ret_n = n;
+        return list;
+}
+
+struct names {
+        struct buf text;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+        buf_printf(&names->text, "%s%s", names->text.len ? ", " : "", name);
+}
+
+static void warn(struct names *names, const char *code, const char *remedy, struct arena *arena,
+        struct warning *warnings, size_t *n)
+{
+        if (names->text.len) {
+                struct warning *warning = &warnings[(*n)++];
+                SET(warning, warning, code, arena_text(arena, "%s", code));
+                SET(warning, warning, text, arena_text(arena, "not installed: %.1500s; %s", names->text.bytes, remedy));
+        }
+        buf_done(&names->text);
+}
+
+void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const char *allow, const char *deny,
+        struct arena *arena, struct warning **ret_warnings, size_t *ret_n)
+{
+        struct names unmapped, refused;
+        size_t allowed_n, denied_n;
+        char **allowed = imports_split(allow, arena, &allowed_n), **denied = imports_split(deny, arena, &denied_n);
+        buf_init(&unmapped.text, 16 * KIB);
+        buf_init(&refused.text, 16 * KIB);
+        for (size_t i = 0; i < imports_n; i++) {
+                struct csn_error err;
+                bool known;
+                char *top = arena_copy(arena, imports[i], strcspn(imports[i], "."));
+                const char *package = package_known(set->language, imports[i], arena, &known);
+                if (!is_plain_module(top) || (known && !package) || image_has(top))
+                        continue;
+                bool permitted = known && package_is_listed(PACKAGE_PYTHON, allowed, allowed_n, package) &&
+                        !package_is_listed(PACKAGE_PYTHON, denied, denied_n, package);
+                if (known && !permitted)
+                        add_name(&refused, package);
+                else if (!known || package_set_add(set, package, "/code", &err) < 0)
+                        add_name(&unmapped, top);
+        }
+        *ret_warnings = arena_alloc(arena, 2 * sizeof **ret_warnings);
+        *ret_n = 0;
+        warn(&unmapped, "packages_unmapped",
+                "no package is known for these imports; name the packages in the field packages", arena, *ret_warnings,
+                ret_n);
+        warn(&refused, "packages_not_allowed",
+                "the setting packages.allow does not list these packages; name them in the field packages", arena,
+                *ret_warnings, ret_n);
+}

@@ -1,0 +1,407 @@
+/* Queries for layers: an existing layer, a remembered failure, or a build that may begin later. */
+#include "packages/packages_private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define PYTHON "/usr/bin/python3"
+#define PRUNE_US 600000000ULL /* between two removals of expired layers */
+#define FILE_MAX (4 * MIB)    /* of a token or certificate file */
+
+/* ---- layers that exist ---- */
+
+static uint64_t big_endian(const uint8_t *bytes)
+{
+        uint64_t number = 0;
+        for (size_t i = 0; i < 8; i++)
+                number = number << 8 | bytes[i];
+        return number;
+}
+
+static void note_layer(struct layer_query *query, const struct layer *layer, bool cached, uint64_t wait_ms)
+{
+        uint8_t id[LAYER_ID_BYTES];
+        bool python = strcmp(layer->meta.key.language, "python") == 0;
+        struct arena *arena = query->arena;
+        layer_id_parse(layer->id, id);
+        if (python) {
+                query->found.python_high = big_endian(id);
+                query->found.python_low = big_endian(id + 8);
+        } else {
+                query->found.node_high = big_endian(id);
+                query->found.node_low = big_endian(id + 8);
+        }
+        if (!query->uses)
+                query->uses = arena_alloc(arena, LAYERS_OF_RUN * sizeof *query->uses);
+        struct layer_use *use = &query->uses[query->uses_n++];
+        SET(use, layer_use, id, arena_text(arena, "%s", layer->id));
+        SET(use, layer_use, language, arena_text(arena, "%s", layer->meta.key.language));
+        SET(use, layer_use, cached, cached);
+        SET(use, layer_use, wait_ms, wait_ms);
+        use->packages = arena_alloc(arena, (layer->meta.key.lock_n + 1) * sizeof *use->packages);
+        for (size_t i = 0; i < layer->meta.key.lock_n; i++)
+                use->packages[i] = arena_text(arena, "%s%s%s", layer->meta.key.lock[i].name, python ? "==" : "@",
+                        layer->meta.key.lock[i].version);
+        use->packages_n = layer->meta.key.lock_n;
+        MARK(use, layer_use, packages);
+}
+
+static bool is_taken(const struct layer_query *query, const struct layer *layer)
+{
+        bool python = strcmp(layer->meta.key.language, "python") == 0;
+        return python ? query->found.python_high || query->found.python_low
+                      : query->found.node_high || query->found.node_low;
+}
+
+/* A layer of another domain does not exist for this one. */
+static bool may_use(const struct layer_query *query, const struct layer *layer)
+{
+        return !layer->meta.key.domain[0] || strcmp(layer->meta.key.domain, query->owner_key) == 0;
+}
+
+static int use_named(struct packages *packages, struct layer_query *query, struct csn_error *err)
+{
+        const struct run_request *request = query->request;
+        for (size_t i = 0; i < request->layers_n; i++) {
+                struct layer layer;
+                int hold = -1;
+                uint8_t id[LAYER_ID_BYTES];
+                if (!layer_id_parse(request->layers[i], id))
+                        return err_field(err, "/layers", "\"%.60s\" is no id of a layer; see caisson layers list",
+                                request->layers[i]);
+                int rc = layers_find(packages->layers, request->layers[i], query->arena, &layer, &hold, err);
+                if (rc < 0)
+                        return rc;
+                if (rc == 0 || !may_use(query, &layer)) {
+                        fd_close(&hold);
+                        return err_field(err, "/layers", "there is no layer %.60s; see caisson layers list",
+                                request->layers[i]);
+                }
+                if (is_taken(query, &layer)) {
+                        fd_close(&hold);
+                        return err_field(err, "/layers", "a run has one layer of a language; %.60s is the second one",
+                                request->layers[i]);
+                }
+                query->holds[query->uses_n] = hold;
+                note_layer(query, &layer, true, 0);
+        }
+        return 0;
+}
+
+/* ---- requests ---- */
+
+/* Size and time of the interpreter, as part of the hash of a request: an upgrade changes the hash. */
+static char *python_identity(struct arena *arena)
+{
+        struct stat st = { 0 };
+        if (stat(PYTHON, &st) < 0)
+                return arena_text(arena, "none");
+        return arena_text(arena, "%" PRIu64 ":%" PRId64, (uint64_t)st.st_size, (int64_t)st.st_mtime);
+}
+
+static int make_set(const struct packages *packages, struct layer_query *query, struct package_set *set,
+        struct csn_error *err)
+{
+        const struct run_request *request = query->request;
+        const struct packages_settings *settings = &packages->settings->packages;
+        if (request->deps == deps_IMAGE)
+                return 0;
+        for (size_t i = 0; i < request->packages_n; i++)
+                if (package_set_add(set, request->packages[i], "/packages", err) < 0)
+                        return -err->code;
+        if (HAS(request, run_request, requirements) &&
+                package_set_add_requirements(set, request->requirements, "/requirements", err) < 0)
+                return -err->code;
+        if ((request->packages_from_code || request->deps == deps_AUTO) &&
+                package_set_add_script(set, request->code.bytes, request->code.len, err) < 0)
+                return -err->code;
+        if (request->deps == deps_AUTO)
+                imports_add(set, query->imports, query->imports_n, settings->allow, settings->deny, query->arena,
+                        &query->warnings, &query->warnings_n);
+        if (set->n > settings->max_count)
+                return err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
+                        settings->max_count);
+        return 0;
+}
+
+static void hash_request(const struct packages *packages, const struct layer_query *query, struct package_set *set,
+        char ret[static LAYER_HASH_MAX])
+{
+        struct buf text;
+        buf_init(&text, 32 * MIB);
+        buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
+                python_identity(set->arena), packages->settings->python_packages.index_url, package_set_text(set));
+        files_sha256_bytes(text.bytes, text.len, ret);
+        buf_done(&text);
+}
+
+/* 1: the layer of the request was built before.  0: a build is needed. */
+static int use_remembered(struct packages *packages, struct layer_query *query, const struct package_set *set,
+        const char *hash, struct csn_error *err)
+{
+        char id[LAYER_ID_MAX];
+        struct layer layer;
+        uint64_t ttl = package_set_is_pinned(set) ? INT64_MAX : packages->settings->packages.cache_ttl;
+        int rc = layers_request(packages->layers, hash, ttl, id, err);
+        if (rc <= 0)
+                return rc;
+        rc = layers_find(packages->layers, id, query->arena, &layer, &query->holds[query->uses_n], err);
+        if (rc > 0)
+                note_layer(query, &layer, true, 0);
+        return rc;
+}
+
+static int fail_remembered(struct packages *packages, struct layer_query *query, const char *hash,
+        struct csn_error *err)
+{
+        struct layer_failure failure;
+        int rc = layers_failure(packages->layers, hash, packages->settings->packages.negative_ttl, &failure, err);
+        if (rc <= 0)
+                return rc;
+        query->problem = arena_text(query->arena, "%s", failure.code);
+        err_field(err, "/packages", "%.440s", failure.text);
+        return -(err->code = CSN_E_SYSTEM);
+}
+
+/* ---- builds ---- */
+
+static void forget(void *owner, struct layer_query *query)
+{
+        struct build *build = query->build;
+        (void)owner;
+        if (!build)
+                return;
+        for (struct layer_query **at = &build->queries; *at; at = &(*at)->next)
+                if (*at == query) {
+                        *at = query->next;
+                        break;
+                }
+        query->build = NULL;
+}
+
+/* The layer is looked up for each query: the descriptor that holds the layer and the texts are the query's own. */
+static void answer(struct build *build, struct layer_query *query)
+{
+        struct packages *packages = build->packages;
+        struct csn_error err = build->err;
+        struct layer layer;
+        uint64_t waited_ms = (clock_us() - build->begun_us) / 1000;
+        query->build = NULL;
+        if (!err.code &&
+                layers_find(packages->layers, build->layer, query->arena, &layer, &query->holds[query->uses_n], &err) ==
+                        0)
+                err_set(&err, CSN_E_SYSTEM, 0,
+                        "the new layer %s was removed at once; packages.cache_bytes is too small", build->layer);
+        if (err.code && build->problem)
+                query->problem = arena_text(query->arena, "%s", build->problem);
+        if (!err.code)
+                note_layer(query, &layer, false, waited_ms);
+        query->done(query, err.code ? &err : NULL);
+}
+
+static void answer_all(struct build *build)
+{
+        while (build->queries) {
+                struct layer_query *query = build->queries;
+                build->queries = query->next;
+                answer(build, query);
+        }
+}
+
+static void serve(struct packages *packages)
+{
+        for (struct build *build = packages->builds, *next; build; build = next) {
+                next = build->next;
+                if (packages->running >= PACKAGES_BUILDS_MAX)
+                        return;
+                if (build->state == BUILD_WAITING && !build->timer.active)
+                        layer_build_begin(build);
+        }
+}
+
+static void on_over(struct build *build)
+{
+        struct packages *packages = build->packages;
+        answer_all(build);
+        layer_build_free(build);
+        serve(packages);
+}
+
+static void on_due(struct build *build)
+{
+        serve(build->packages);
+}
+
+static int join_build(struct packages *packages, struct layer_query *query, const struct package_set *set,
+        const char *hash, struct csn_error *err)
+{
+        struct build **at = &packages->builds;
+        while (*at && strcmp((*at)->hash, hash) != 0)
+                at = &(*at)->next;
+        if (!*at && packages->builds_n == PACKAGES_WAITING_MAX)
+                return err_set(err, CSN_E_BUSY, 0, "%d layers are being built or wait for their build; try again later",
+                        PACKAGES_WAITING_MAX);
+        if (!*at) {
+                struct build *build = mem_alloc(sizeof *build);
+                *build = (struct build){ .packages = packages,
+                        .lock_fd = -1,
+                        .staging = LAYER_STAGING_NONE,
+                        .begun_us = clock_us(),
+                        .over = on_over,
+                        .due = on_due };
+                build->domain = arena_text(&build->arena, "%s", query->owner_key);
+                build->set = (struct package_set){ .arena = &build->arena, .language = "python" };
+                package_set_add_requirements(&build->set, package_set_text(set), "/packages", err);
+                snprintf(build->hash, sizeof build->hash, "%s", hash);
+                *at = build;
+                packages->builds_n++;
+        }
+        struct build *build = *at;
+        query->build = build;
+        query->next = build->queries;
+        build->queries = query;
+        serve(packages);
+        return 0;
+}
+
+static void warn_off(struct layer_query *query)
+{
+        query->warnings = arena_alloc(query->arena, sizeof *query->warnings);
+        query->warnings_n = 1;
+        SET(query->warnings, warning, code, arena_text(query->arena, "packages_not_installed"));
+        SET(query->warnings, warning, text,
+                arena_text(query->arena,
+                        "packages are recorded, not installed: the setting packages.python.index_url names no index, or "
+                        "the language is not python; the image has to have the packages"));
+}
+
+static int find(void *owner, struct layer_query *query, struct csn_error *err)
+{
+        struct packages *packages = owner;
+        char hash[LAYER_HASH_MAX];
+        struct package_set set = { .arena = query->arena, .language = "python" };
+        int rc = use_named(packages, query, err);
+        if (rc < 0)
+                return rc;
+        if (strcmp(query->language, "python") != 0 || !packages->settings->python_packages.index_url[0]) {
+                if (query->request->packages_n || HAS(query->request, run_request, requirements))
+                        warn_off(query);
+                return 1;
+        }
+        if (make_set(packages, query, &set, err) < 0)
+                return -err->code;
+        if (!set.n)
+                return 1;
+        if (query->found.python_high || query->found.python_low)
+                return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");
+        hash_request(packages, query, &set, hash);
+        rc = use_remembered(packages, query, &set, hash, err);
+        if (rc == 0)
+                rc = fail_remembered(packages, query, hash, err);
+        return rc ? rc : join_build(packages, query, &set, hash, err);
+}
+
+/* ---- life ---- */
+
+static void prune(struct job *job)
+{
+        struct packages *packages = job->owner;
+        const struct packages_settings *settings = &packages->settings->packages;
+        struct layers_pruned pruned;
+        struct csn_error err;
+        if (layers_prune(packages->layers, settings->cache_bytes, settings->cache_ttl, time_now_ms(), &pruned, &err) <
+                0)
+                log_text(LOG_WARN, "remove expired layers: %s", err.text);
+}
+
+static void pruned(struct job *job)
+{
+        struct packages *packages = job->owner;
+        if (!job->dropped)
+                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
+}
+
+static void on_prune(struct timer *timer)
+{
+        struct packages *packages = timer->owner;
+        if (!packages->prune.active)
+                worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
+}
+
+void packages_free(struct packages *packages)
+{
+        if (!packages)
+                return;
+        layers_close(packages->layers);
+        if (packages->token)
+                explicit_bzero(packages->token, strlen(packages->token));
+        free(packages->token);
+        free(packages->ca_pem);
+        free(packages);
+}
+
+static void end(void *owner)
+{
+        struct packages *packages = owner;
+        loop_untimer(engine_loop(packages->engine), &packages->pruning);
+        while (packages->builds)
+                layer_build_free(packages->builds);
+        packages_free(packages);
+}
+
+/* A text file of the administrator.  *ret is the caller's, by malloc(3); NULL: no file is named. */
+static int read_setting_file(const char *path, const char *setting, char **ret, struct csn_error *err)
+{
+        *ret = NULL;
+        if (!path[0])
+                return 0;
+        char *text = mem_alloc(FILE_MAX + 1);
+        ssize_t len = io_read_file(AT_FDCWD, path, text, FILE_MAX);
+        if (len < 0 || len == FILE_MAX) {
+                int sys = len < 0 ? errno : EFBIG;
+                free(text);
+                err_field(err, setting, "%s: %.200s cannot be read: %s", setting, path, strerrordesc_np(sys));
+                return -(err->code = CSN_E_CONFIG);
+        }
+        text[len] = 0;
+        *ret = text;
+        return 0;
+}
+
+int packages_prepare(const struct settings *settings, struct packages **ret, struct csn_error *err)
+{
+        struct packages *packages = mem_alloc(sizeof *packages);
+        *packages = (struct packages){ .settings = settings };
+        *ret = NULL;
+        if (read_setting_file(settings->python_packages.index_token_file, "packages.python.index_token_file",
+                    &packages->token, err) < 0 ||
+                read_setting_file(settings->packages.ca_file, "packages.ca_file", &packages->ca_pem, err) < 0) {
+                packages_free(packages);
+                return -err->code;
+        }
+        if (packages->token)
+                packages->token[strcspn(packages->token, " \t\r\n")] = 0;
+        *ret = packages;
+        return 0;
+}
+
+int packages_open(struct packages *packages, struct engine *engine, struct csn_error *err)
+{
+        static const struct layer_source source = { .find = find, .forget = forget, .end = end };
+        struct arena texts = { 0 };
+        packages->engine = engine;
+        packages->prune = (struct job){ .work = prune, .done = pruned, .owner = packages };
+        packages->pruning = (struct timer){ .fired = on_prune, .owner = packages };
+        int rc = layers_open(settings_layers_dir(packages->settings, &texts), &packages->layers, err);
+        arena_done(&texts);
+        if (rc < 0) {
+                packages_free(packages);
+                return rc;
+        }
+        loop_timer(engine_loop(engine), &packages->pruning, PRUNE_US);
+        engine_set_layers(engine, &source, packages);
+        return 0;
+}
