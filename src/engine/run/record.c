@@ -181,7 +181,7 @@ static unsigned fair_milli(const struct run *run)
 }
 
 /* Of a program that failed by itself. */
-static const char *advise(const struct run *run, int error_errno)
+static const char *advise(struct run *run, int error_errno)
 {
         const struct run_result *result = &run->result;
         const struct failure *error = &result->error;
@@ -197,7 +197,8 @@ static const char *advise(const struct run *run, int error_errno)
                 .printed = result->stderr,
                 .exit_status = HAS(result, run_result, exit_code) ? (int)result->exit_code : -1,
         };
-        return feedback_for(&complaint);
+        const char *missing = modules_advice(&complaint, &run->launch.arena);
+        return missing ? missing : feedback_for(&complaint);
 }
 
 /* Python's types that say more than that the text does not parse. */

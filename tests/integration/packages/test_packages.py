@@ -322,6 +322,18 @@ def test_a_layer_of_one_tenant_is_not_anothers(tmp_path, index):
         assert completed(theirs, SIX, packages=['six'])['layers'][0]['id'] != layer
 
 
+@pytest.mark.parametrize('missing, nearest', [('jsonn', 'json'), ('colections', 'collections'), ('statistisc', 'statistics')])
+def test_a_missing_module_has_a_hint_with_the_nearest_name(web, missing, nearest):
+    hint = run(web, f'import {missing}')['error']['hint']
+    assert hint.startswith(f'The module {missing} is not installed in this image. Did you mean {nearest}?') and 'packages' in hint
+
+
+@pytest.mark.parametrize('code', ['import qzqzqz', 'import x', 'import ' + 'a' * 60, 'raise ModuleNotFoundError("other words")'])
+def test_a_hint_suggests_no_name_that_is_far_away(web, code):
+    hint = run(web, code)['error']['hint']
+    assert 'Did you mean' not in hint and 'not installed' in hint
+
+
 def test_without_an_index_packages_are_recorded_and_a_warning_says_so(tmp_path):
     with serving(tmp_path) as web:
         record = completed(web, 'print(1)', packages=['six'])
