@@ -192,6 +192,10 @@ void engine_close(struct engine *engine)
                 return;
         for (struct run *run = engine->runs; run; run = run->next)
                 run_detach(run);
+        /* Builds of layers have runs and jobs of their own. */
+        if (engine->layer_source)
+                engine->layer_source->end(engine->layer_source_owner);
+        engine->layer_source = NULL;
         workers_free(engine->workers);   /* done() of their jobs needs the rest of the engine */
         engine->workers = NULL;
         instances_close_links(&engine->instances);
@@ -204,8 +208,6 @@ void engine_close(struct engine *engine)
         instances_free(&engine->instances);
         if (engine->tools)
                 engine->tools->end(engine->tools_owner);
-        if (engine->layer_source)
-                engine->layer_source->end(engine->layer_source_owner);
         for (size_t i = 0; i < ARRAY_LEN(engine->checkers); i++)
                 checker_close(engine->checkers[i]);
         loop_free(engine->loop);

@@ -29,7 +29,6 @@ static struct loop *loop_of(const struct build *build)
 void layer_build_free(struct build *build)
 {
         struct packages *packages = build->packages;
-        struct workers *workers = engine_workers(packages->engine);
         for (struct build **at = &packages->builds; *at; at = &(*at)->next)
                 if (*at == build) {
                         *at = build->next;
@@ -40,8 +39,7 @@ void layer_build_free(struct build *build)
                 packages->running--;
         loop_untimer(loop_of(build), &build->timer);
         loop_untimer(loop_of(build), &build->step);
-        if (workers)
-                worker_wait(workers, &build->job);
+        worker_wait(engine_workers(packages->engine), &build->job);
         run_free(build->run);
         package_index_close(build->index);
         layers_abort(packages->layers, &build->staging);

@@ -309,11 +309,11 @@ static int find(void *owner, struct layer_query *query, struct csn_error *err)
 static void prune(struct job *job)
 {
         struct packages *packages = job->owner;
-        const struct packages_settings *settings = &packages->settings->packages;
         struct layers_pruned pruned;
         struct csn_error err;
-        if (layers_prune(packages->layers, settings->cache_bytes, settings->cache_ttl, time_now_ms(), &pruned, &err) <
-                0)
+        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
+                &err);
+        if (rc < 0)
                 log_text(LOG_WARN, "remove expired layers: %s", err.text);
 }
 
@@ -327,6 +327,8 @@ static void pruned(struct job *job)
 static void on_prune(struct timer *timer)
 {
         struct packages *packages = timer->owner;
+        packages->prune_bytes = packages->settings->packages.cache_bytes;
+        packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
         if (!packages->prune.active)
                 worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
 }
@@ -347,6 +349,7 @@ static void end(void *owner)
 {
         struct packages *packages = owner;
         loop_untimer(engine_loop(packages->engine), &packages->pruning);
+        worker_wait(engine_workers(packages->engine), &packages->prune);
         while (packages->builds)
                 layer_build_free(packages->builds);
         packages_free(packages);

@@ -59,8 +59,8 @@ struct complaint {
 const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 /*
- * The advice for a Python program that imports a missing module (modules.c): names the module, the installed module with
- * the nearest name, and how to ask for a package.  NULL: another failure.  From the arena.
+ * The advice for a Python program that imports a missing module (modules.c): names the module, the installed module
+ * with the nearest name, and how to ask for a package.  NULL: another failure.  From the arena.
  */
 char *modules_advice(const struct complaint *complaint, struct arena *arena);
 

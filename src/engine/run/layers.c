@@ -3,7 +3,7 @@
 
 #include "engine/run/run_private.h"
 
-bool layers_are_wanted(const struct run_request *request)
+static bool layers_are_wanted(const struct run_request *request)
 {
         bool named = request->packages_n || request->packages_from_code || HAS(request, run_request, requirements);
         return request->layers_n || request->deps == deps_AUTO || (named && request->deps == deps_LOCKED);
@@ -13,6 +13,14 @@ void layer_query_release(struct layer_query *query)
 {
         for (size_t i = 0; i < LAYERS_OF_RUN; i++)
                 fd_close(&query->holds[i]);
+}
+
+/* Another backend than those of this host installs the packages by itself. */
+bool run_needs_layers(const struct run *run)
+{
+        const struct backend *backend = run->launch.backend;
+        bool here = backend == &backend_native || backend == &backend_host;
+        return here && layers_are_wanted(&run->launch.request);
 }
 
 static void use(struct run *run)
@@ -52,9 +60,10 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
                 .owner = run,
                 .holds = { -1, -1 } };
         run->has_layers = has_layers;
-        if (!engine->layer_source) {
+        if (!engine->layer_source || run->launch.backend != &backend_native || run->executor) {
                 if (run->launch.request.layers_n)
-                        err_field(&run->refusal, "/layers", "this program has no layers of packages; use the daemon");
+                        err_field(&run->refusal, "/layers",
+                                "layers of packages need the daemon, the backend native and no context");
                 run_warn(run, "packages_not_installed",
                         "packages are recorded, not installed: the image has to have them");
                 has_layers(run);
@@ -76,7 +85,8 @@ void run_forget_layers(struct run *run)
 {
         if (!run->waits_for_layers)
                 return;
-        run->engine->layer_source->forget(run->engine->layer_source_owner, &run->layers);
+        if (run->engine->layer_source)
+                run->engine->layer_source->forget(run->engine->layer_source_owner, &run->layers);
         run->waits_for_layers = false;
         run->engine->checking--;
 }

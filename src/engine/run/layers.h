@@ -44,13 +44,14 @@ struct layer_source {
         int (*find)(void *owner, struct layer_query *query, struct csn_error *err);
         /* The asker has gone.  A build goes on while other queries wait for the build. */
         void (*forget)(void *owner, struct layer_query *query);
-        /* The engine ends: no query waits any more, and the loop and the runs still exist. */
+        /*
+         * The engine ends: queries are not answered any more, and forget() is not called.  Loop, runs and helper
+         * threads still exist.
+         */
         void (*end)(void *owner);
 };
 
 /* Close the descriptors of an answer.  Harmless twice, and for a query that is all zeros but for `holds`. */
 void layer_query_release(struct layer_query *query);
-/* Whether a request needs a layer, or names packages. */
-bool layers_are_wanted(const struct run_request *request);
 
 #endif

@@ -283,7 +283,7 @@ static void on_policy(struct run *run)
                 run_finish_refused(run, &run->refusal);
         else if (run->blocked)
                 finish_blocked(run);
-        else if (!run->executor && layers_are_wanted(&run->launch.request))
+        else if (run_needs_layers(run))
                 run_find_layers(run, on_layers);
         else
                 on_layers(run);

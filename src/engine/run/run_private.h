@@ -214,7 +214,9 @@ void run_examine_stop(struct run *run);
 
 /* ---- layers.c ---- */
 
-/* Find the layers of a request for which layers_are_wanted(); then call has_layers(), with an error in run->refusal. */
+/* Whether run_find_layers() comes before the queue. */
+bool run_needs_layers(const struct run *run);
+/* Find the layers of the request; then call has_layers(), with an error in run->refusal. */
 void run_find_layers(struct run *run, void (*has_layers)(struct run *run));
 /* Stop waiting; has_layers() is not called.  Harmless if the run does not wait. */
 void run_forget_layers(struct run *run);

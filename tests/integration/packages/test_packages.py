@@ -300,6 +300,17 @@ def test_a_kill_during_a_build_leaves_nothing_partial(tmp_path, index):
         until(lambda: not list((layers / '.staging').iterdir()))
 
 
+@pytest.mark.parametrize('delay', [0.2, 1, 2, 2.5])
+def test_the_daemon_ends_in_the_middle_of_a_build(tmp_path, index, delay):
+    name = f'ended{round(delay * 10)}'
+    index.behave(name, delay=2)
+    index.add_wheel(name, '1.0', {f'{name}.py': ''})
+    with serving(tmp_path, *settings_of(index, 'engine.shutdown_ms=100ms')) as web:
+        started(web, 'pass', name)
+        time.sleep(delay)
+        assert web.daemon.stop(signal.SIGTERM) == 0, web.log.read_text()
+
+
 def test_two_daemons_share_one_folder(tmp_path, index):
     shared = tmp_path / 'layers'
     settings = settings_of(index, f'packages.cache_dir={shared}')
