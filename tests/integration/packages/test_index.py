@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from dataclasses import replace
 
@@ -83,7 +84,8 @@ def served(index, *settings, kind='python', **more):
 
 
 def pip(gateway, *words, **more):
-    environment = {'PATH': os.environ['PATH'], 'HOME': '/nonexistent', 'PIP_CONFIG_FILE': '/dev/null'}
+    # pip asks for rustc, and a proxy of rustup makes a folder at HOME: neither is on this path.
+    environment = {'PATH': '/usr/bin:/bin', 'HOME': tempfile.gettempdir(), 'PIP_CONFIG_FILE': '/dev/null'}
     return subprocess.run(['/usr/bin/python3', '-m', 'pip', '--isolated', '--disable-pip-version-check', words[0], '--index-url', f'{gateway.base}/simple',
                            '--no-cache-dir', *words[1:]], capture_output=True, text=True, check=False, env=environment, timeout=120, **more)
 
