@@ -247,7 +247,7 @@ def test_a_work_folder_that_is_missing_is_replaced_and_kept(tmp_path):
     assert caisson('gc', '--set', state, '--set', 'engine.retention_ms=0').out == '1 folder removed\n' and not folder.exists()
 
 
-@pytest.mark.parametrize('options, word', [(['--work-dir', 'none'], 'the folder none does not exist'), (['--packages', 'none'], 'packages are checked')])
+@pytest.mark.parametrize('options, word', [(['--work-dir', 'none'], 'the folder none does not exist'), (['--packages', 'none'], 'packages are recorded')])
 @pytest.mark.parametrize('form', [[], ['--format', 'plain'], ['--format', 'brief']])
 def test_a_warning_is_printed_without_a_terminal(tmp_path, options, word, form):
     done = caisson('run', *options, *form, '-l', 'python', '-c', 'print(1)', cwd=tmp_path)
