@@ -390,6 +390,20 @@ static struct packages *take_packages(struct daemon *daemon)
         return packages;
 }
 
+/* A daemon that keeps no state has no folder of layers, and needs none unless its settings speak of packages. */
+static int open_packages(struct daemon *daemon, struct csn_error *err)
+{
+        const struct settings *settings = daemon->settings;
+        bool needed = settings->packages.cache_dir[0] || settings->python_packages.index_url[0] ||
+                settings->node_packages.registry_url[0];
+        if (packages_open(take_packages(daemon), daemon->engine, err) == 0)
+                return 0;
+        if (needed)
+                return -err->code;
+        log_text(LOG_INFO, "there are no layers of packages: %s", err->text);
+        return 0;
+}
+
 static int serve(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
@@ -398,7 +412,7 @@ static int serve(struct daemon *daemon, struct csn_error *err)
                 sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
                 packages_prepare(settings, &daemon->packages, err) < 0 || give_up_rights(daemon, err) < 0)
                 return -err->code;
-        if (packages_open(take_packages(daemon), daemon->engine, err) < 0)
+        if (open_packages(daemon, err) < 0)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
         daemon->tools = tools_open(daemon->engine);
