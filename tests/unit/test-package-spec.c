@@ -144,7 +144,7 @@ static void options_of_a_requirements_file_are_refused_with_their_line(void)
 {
         bool pinned;
         static const char *const bad[] = { "a\n-r other.txt", "a\n--extra-index-url https://x", "a\n-e .",
-                "a\nb --hash=md5:00", "a\nb --hash=sha256:xyz", "a\n--hash=sha256:" HASH, "a\nhttps://x/y.whl",
+                "a\nb --hash=md5:00", "a\nb --hash=sha256:xyz", ("a\n--hash=sha256:" HASH), "a\nhttps://x/y.whl",
                 "a\nb --install-option=x" };
         for (size_t i = 0; i < ARRAY_LEN(bad); i++)
                 CHECK(strstr(lines_of(bad[i], &pinned), "! line 2: ") != NULL);

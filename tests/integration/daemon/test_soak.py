@@ -16,7 +16,8 @@ import load     # noqa: E402
 import soak     # noqa: E402
 
 RUNS = 20
-STATE = ['c', 'files', 'running', 'workspaces']   # the daemon's folders, with nothing in them but its journal
+# The daemon's folders, with nothing in them but its journal.
+STATE = ['c', 'files', 'layers', 'layers/.failed', 'layers/.lock', 'layers/.requests', 'layers/.staging', 'running', 'workspaces']
 
 
 def test_a_short_soak_leaves_nothing(tmp_path):
