@@ -303,4 +303,13 @@ struct loop_observer {
 };
 void loop_set_observer(const struct loop_observer *observer);
 
+/* ---- words (distance.c) ---- */
+
+/* Bytes of a word that is compared; a longer word has this distance to every word. */
+#define DISTANCE_LEN_MAX 48
+/*
+ * The number of letters that are missing, added, changed or exchanged with their neighbour (optimal string alignment).
+ */
+size_t text_distance(const char *one, size_t one_len, const char *other, size_t other_len);
+
 #endif

@@ -1,45 +1,23 @@
 /*
- * The installed module whose name is nearest to a missing one.  Read are the folders of this host's Python, which
- * sandboxes have as their own.
+ * The hint for an import that fails: the installed module with the nearest name.  The names are those in the module
+ * folders of this host's Python, because a sandbox sees the same /usr.
  */
 #include "engine/output/verdict.h"
 
 #include <dirent.h>
 #include <glob.h>
 
-#define NAME_LEN_MAX 48                /* bytes of a name that is compared; a longer name has no neighbour */
 #define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
 
 static const char *const folder_patterns[] = {
         "/usr/lib/python3.[0-9]*", "/usr/lib/python3/dist-packages", "/usr/local/lib/python3.[0-9]*/dist-packages",
 };
 
-/* Letters that are changed, added, removed or swapped with their neighbour (optimal string alignment). */
-static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-        unsigned rows[3][NAME_LEN_MAX + 1];
-        for (unsigned j = 0; j <= b_len; j++)
-                rows[0][j] = j;
-        for (unsigned i = 1; i <= a_len; i++) {
-                unsigned *row = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-                row[0] = i;
-                for (unsigned j = 1; j <= b_len; j++) {
-                        unsigned best = last[j - 1] + (a[i - 1] != b[j - 1]);
-                        best = last[j] + 1 < best ? last[j] + 1 : best;
-                        best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-                        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-                                best = before[j - 2] + 1;
-                        row[j] = best;
-                }
-        }
-        return rows[a_len % 3][b_len];
-}
-
 struct nearest {
         const char *wanted;
         size_t len;
-        char name[NAME_LEN_MAX + 1];
-        unsigned distance;
+        char name[DISTANCE_LEN_MAX + 1];
+        size_t distance;
 };
 
 /* "json/", "six.py" and "lxml.cpython-311-x86_64-linux-gnu.so" are modules; "six-1.16.dist-info" is none. */
@@ -47,11 +25,11 @@ static void consider(struct nearest *nearest, const char *entry)
 {
         size_t len = strcspn(entry, ".");
         const char *end = strrchr(entry, '.');
-        if (!len || len > NAME_LEN_MAX || entry[0] == '_' || memchr(entry, '-', len))
+        if (!len || len > DISTANCE_LEN_MAX || entry[0] == '_' || memchr(entry, '-', len))
                 return;
         if (end && strcmp(end, ".py") != 0 && strcmp(end, ".so") != 0)
                 return;
-        unsigned found = distance(nearest->wanted, nearest->len, entry, len);
+        size_t found = text_distance(nearest->wanted, nearest->len, entry, len);
         if (!found || found >= nearest->distance || found * 2 >= nearest->len)
                 return;
         nearest->distance = found;
@@ -71,7 +49,7 @@ static void consider_folder(struct nearest *nearest, const char *path)
 static char *modules_nearest(const char *wanted, struct arena *arena)
 {
         struct nearest nearest = { .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
-        if (nearest.len > NAME_LEN_MAX)
+        if (nearest.len > DISTANCE_LEN_MAX)
                 return NULL;
         for (size_t i = 0; i < ARRAY_LEN(folder_patterns); i++) {
                 glob_t found = { 0 };
@@ -86,12 +64,12 @@ static char *modules_nearest(const char *wanted, struct arena *arena)
 char *modules_advice(const struct complaint *of, struct arena *arena)
 {
         static const char begin[] = "No module named '";
-        char name[NAME_LEN_MAX + 1];
+        char name[DISTANCE_LEN_MAX + 1];
         const char *message = of->message && strncmp(of->message, begin, sizeof begin - 1) == 0
                 ? of->message + sizeof begin - 1
                 : "";
         size_t len = strcspn(message, "'.");
-        if (!of->type || strcmp(of->type, "ModuleNotFoundError") != 0 || !len || len > NAME_LEN_MAX)
+        if (!of->type || strcmp(of->type, "ModuleNotFoundError") != 0 || !len || len > DISTANCE_LEN_MAX)
                 return NULL;
         memcpy(name, message, len);
         name[len] = 0;

@@ -1,8 +1,6 @@
 /* "Did you mean": the nearest of the known words; and lists of words that options take. */
 #include "front/cli/toolkit/toolkit.h"
 
-#define WORD_MAX 40
-
 /* Each list has its `choices`, so that help, completion and suggestions share one list. */
 #define CHOICES(of) const struct choices choices_##of = { #of, of##_words, ARRAY_LEN(of##_words) }
 
@@ -30,30 +28,9 @@ static size_t least(size_t a, size_t b)
         return a < b ? a : b;
 }
 
-/* Number of letters that are missing, added, changed or exchanged with a neighbour: optimal string alignment. */
-static size_t distance(const char *one, const char *other)
-{
-        size_t rows[3][WORD_MAX + 2], n = strlen(one), m = strlen(other);
-        if (n > WORD_MAX || m > WORD_MAX)
-                return WORD_MAX;
-        for (size_t k = 0; k <= m; k++)
-                rows[0][k] = k;
-        for (size_t i = 1; i <= n; i++) {
-                size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-                row[0] = i;
-                for (size_t k = 1; k <= m; k++) {
-                        bool same = one[i - 1] == other[k - 1];
-                        row[k] = least(least(above[k] + 1, row[k - 1] + 1), above[k - 1] + !same);
-                        if (i > 1 && k > 1 && one[i - 1] == other[k - 2] && one[i - 2] == other[k - 1])
-                                row[k] = least(row[k], before[k - 2] + 1);
-                }
-        }
-        return rows[n % 3][m];
-}
-
 void cli_guess(struct cli_guess *guess, const char *word)
 {
-        size_t far = distance(guess->typed, word), len = strlen(guess->typed);
+        size_t len = strlen(guess->typed), far = text_distance(guess->typed, len, word, strlen(word));
         /*
          * A third of the typed letters may be wrong.  A word that begins with the typed one, or the reverse, is nearer.
          */
