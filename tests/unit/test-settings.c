@@ -107,7 +107,7 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         struct csn_error err;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
         CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_packages_settings.n +
-                                    object_python_packages_settings.n + object_node_packages_settings.n);
+                                    object_python_packages_settings.n);
         for (size_t i = 0; i < settings.n; i++) {
                 char value[5000], def[5000], flag[5100];
                 settings_value(&settings.list[i], value, sizeof value);
@@ -680,12 +680,10 @@ static void settings_of_packages_have_lists_and_inner_sections(void)
         struct settings settings;
         struct csn_error err;
         struct arena arena = { 0 };
-        CHECK(load("packages:\n  allow: [requests, PyYAML]\n  python: { index_url: https://pypi.org/simple }\n"
-                   "  node:\n    registry_url: http://127.0.0.1:4873\n", NULL, NULL, &settings, &err) == 0);
+        CHECK(load("packages:\n  allow: [requests, PyYAML]\n  python:\n    index_url: http://127.0.0.1:4873/simple\n", NULL, NULL, &settings, &err) == 0);
         CHECK(shows(&settings, "packages.allow", "requests,PyYAML", "/caisson.yaml:2"));
-        CHECK(shows(&settings, "packages.python.index_url", "https://pypi.org/simple", "/caisson.yaml:3"));
-        CHECK(shows(&settings, "packages.node.registry_url", "http://127.0.0.1:4873", "/caisson.yaml:5"));
-        CHECK(strcmp(settings.python_packages.index_url, "https://pypi.org/simple") == 0);
+        CHECK(shows(&settings, "packages.python.index_url", "http://127.0.0.1:4873/simple", "/caisson.yaml:4"));
+        CHECK(strcmp(settings.python_packages.index_url, "http://127.0.0.1:4873/simple") == 0);
         settings_done(&settings);
         CHECK(refused("packages: { python: { index: x } }", NULL, NULL, "packages.python.index", "setting"));
         CHECK(refused("packages: { python: x }", NULL, NULL, "packages.python", "setting"));
@@ -700,7 +698,7 @@ static void settings_of_packages_have_lists_and_inner_sections(void)
         settings_done(&settings);
 
         CHECK(refused("", NULL, FLAGS("packages.python.index_url=pypi.org"), "flag --set", "https://"));
-        CHECK(refused("", NULL, FLAGS("packages.node.registry_url=https://"), "packages.node.registry_url", "host"));
+        CHECK(refused("", NULL, FLAGS("packages.python.index_url=https://"), "packages.python.index_url", "host"));
         CHECK(refused("", NULL, FLAGS("packages.python.index_url=https://u:secret@pypi.org/simple"),
                       "packages.python.index_token_file", "password"));
         CHECK(load("", NULL, FLAGS("packages.python.index_url=https://pypi.org/@scope"), &settings, &err) == 0);
