@@ -109,7 +109,7 @@ static void on_late(struct timer *timer)
 
 /* ---- build sandboxes ---- */
 
-/* Limits are the engine's own: an administrator's ceilings for programs do not bound pip, unless memory is scarce. */
+/* The settings of packages, and at most the administrator's ceilings for programs. */
 static void set_limits(const struct build *build, struct run_request *request)
 {
         const struct limits *ceilings = &build->packages->settings->ceilings;

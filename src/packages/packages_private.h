@@ -21,6 +21,7 @@ struct packages {
         char *token, *ca_pem;     /* of the Python index; or NULL */
         struct job prune;
         struct timer pruning;
+        struct timer serving;          /* begins builds that wait, never within find() */
         uint64_t prune_bytes, prune_ttl_ms;   /* of the settings, for the helper thread */
 };
 

@@ -154,6 +154,14 @@ static int use_remembered(struct packages *packages, struct layer_query *query, 
         return rc;
 }
 
+/* Another answer of the index, or more time, may help; everything else needs another request. */
+static void note_problem(struct layer_query *query, const char *problem)
+{
+        query->problem = arena_text(query->arena, "%s", problem);
+        query->retryable = strcmp(problem, "index_unreachable") == 0 || strcmp(problem, "build_timeout") == 0 ||
+                strcmp(problem, "build_failed") == 0;
+}
+
 static int fail_remembered(struct packages *packages, struct layer_query *query, const char *hash,
         struct csn_error *err)
 {
@@ -161,7 +169,7 @@ static int fail_remembered(struct packages *packages, struct layer_query *query,
         int rc = layers_failure(packages->layers, hash, packages->settings->packages.negative_ttl, &failure, err);
         if (rc <= 0)
                 return rc;
-        query->problem = arena_text(query->arena, "%s", failure.code);
+        note_problem(query, failure.code);
         err_field(err, "/packages", "%.440s", failure.text);
         return -(err->code = CSN_E_SYSTEM);
 }
@@ -188,7 +196,7 @@ static void answer(struct build *build, struct layer_query *query)
         struct packages *packages = build->packages;
         struct csn_error err = build->err;
         struct layer layer;
-        uint64_t waited_ms = (clock_us() - build->begun_us) / 1000;
+        uint64_t waited_ms = (clock_us() - query->asked_us) / 1000;
         query->build = NULL;
         if (!err.code &&
                 layers_find(packages->layers, build->layer, query->arena, &layer, &query->holds[query->uses_n], &err) ==
@@ -196,7 +204,7 @@ static void answer(struct build *build, struct layer_query *query)
                 err_set(&err, CSN_E_SYSTEM, 0,
                         "the new layer %s was removed at once; packages.cache_bytes is too small", build->layer);
         if (err.code && build->problem)
-                query->problem = arena_text(query->arena, "%s", build->problem);
+                note_problem(query, build->problem);
         if (!err.code)
                 note_layer(query, &layer, false, waited_ms);
         query->done(query, err.code ? &err : NULL);
@@ -211,8 +219,9 @@ static void answer_all(struct build *build)
         }
 }
 
-static void serve(struct packages *packages)
+static void on_serve(struct timer *timer)
 {
+        struct packages *packages = timer->owner;
         for (struct build *build = packages->builds, *next; build; build = next) {
                 next = build->next;
                 if (packages->running >= PACKAGES_BUILDS_MAX)
@@ -222,17 +231,22 @@ static void serve(struct packages *packages)
         }
 }
 
+static void serve_later(struct packages *packages)
+{
+        loop_timer(engine_loop(packages->engine), &packages->serving, 0);
+}
+
 static void on_over(struct build *build)
 {
         struct packages *packages = build->packages;
         answer_all(build);
         layer_build_free(build);
-        serve(packages);
+        serve_later(packages);
 }
 
 static void on_due(struct build *build)
 {
-        serve(build->packages);
+        serve_later(build->packages);
 }
 
 static int join_build(struct packages *packages, struct layer_query *query, const struct package_set *set,
@@ -261,10 +275,17 @@ static int join_build(struct packages *packages, struct layer_query *query, cons
         }
         struct build *build = *at;
         query->build = build;
+        query->asked_us = clock_us();
         query->next = build->queries;
         build->queries = query;
-        serve(packages);
+        serve_later(packages);
         return 0;
+}
+
+static bool names_packages(const struct run_request *request)
+{
+        return request->packages_n || HAS(request, run_request, requirements) || request->packages_from_code ||
+                request->deps == deps_AUTO;
 }
 
 static void warn_off(struct layer_query *query)
@@ -287,7 +308,7 @@ static int find(void *owner, struct layer_query *query, struct csn_error *err)
         if (rc < 0)
                 return rc;
         if (strcmp(query->language, "python") != 0 || !packages->settings->python_packages.index_url[0]) {
-                if (query->request->packages_n || HAS(query->request, run_request, requirements))
+                if (names_packages(query->request))
                         warn_off(query);
                 return 1;
         }
@@ -349,6 +370,7 @@ static void end(void *owner)
 {
         struct packages *packages = owner;
         loop_untimer(engine_loop(packages->engine), &packages->pruning);
+        loop_untimer(engine_loop(packages->engine), &packages->serving);
         worker_wait(engine_workers(packages->engine), &packages->prune);
         while (packages->builds)
                 layer_build_free(packages->builds);
@@ -398,6 +420,7 @@ int packages_open(struct packages *packages, struct engine *engine, struct csn_e
         packages->engine = engine;
         packages->prune = (struct job){ .work = prune, .done = pruned, .owner = packages };
         packages->pruning = (struct timer){ .fired = on_prune, .owner = packages };
+        packages->serving = (struct timer){ .fired = on_serve, .owner = packages };
         int rc = layers_open(settings_layers_dir(packages->settings, &texts), &packages->layers, err);
         arena_done(&texts);
         if (rc < 0) {

@@ -27,13 +27,15 @@ struct layer_query {
         struct launch_layers found;
         struct layer_use *uses;
         size_t uses_n;
-        struct warning *warnings; /* for the record: what is not installed, and why */
+        struct warning *warnings; /* for the record: packages that are not installed, with the reason */
         size_t warnings_n;
         const char *problem;      /* with an error: its code for the record, such as "no_wheel"; or NULL */
+        bool retryable;           /* with a problem: the same request may succeed later */
         int holds[LAYERS_OF_RUN]; /* descriptors that keep the layers from removal: the asker closes them; or -1 */
         /* The source's. */
         struct layer_query *next;
         void *build;
+        uint64_t asked_us;             /* clock_us() when the query began to wait */
 };
 
 struct layer_source {

@@ -424,8 +424,10 @@ static void record_refusal(struct run *run)
                 status = status_DEPENDENCY_FAILED;
         SET(result, run_result, status, run->cancelled ? status_CANCELLED : status);
         SET(error, failure, code, arena_text(&run->launch.arena, "%s", csn_code_name(run->refusal.code)));
-        if (run->layers.problem)
+        if (run->layers.problem) {
                 SET(error, failure, code, (char *)(uintptr_t)run->layers.problem);
+                retryable = run->layers.retryable;
+        }
         SET(error, failure, retryable, retryable && !run->cancelled);
         if (run->refusal.field[0])
                 SET(error, failure, field, arena_text(&run->launch.arena, "%s", run->refusal.field));
