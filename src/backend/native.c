@@ -289,7 +289,10 @@ static void give_up(struct native_job *job, const struct csn_error *err)
         link->events->refused(owner, err);
 }
 
-/* What is left, for the time of a step: then the socket, which has room, calls again from a later step. */
+/*
+ * Send the rest of a program for FEED_US.  If something is left then, the loop calls feed() again from a later step,
+ * when the handoff socket has room.
+ */
 static void feed(struct native_job *job)
 {
         struct backend_link *link = job->link;

@@ -2,9 +2,9 @@
  * package_spec: the packages that a request names, in a form that can be compared and that no resolver reads as an
  * option.
  *
- * A name is canonical (PEP 503: lower case, runs of "-", "_" and "." are "-").  What is left of PEP 508 are names,
- * extras, version specifiers and markers: no address, no path, no option and no control character passes.  For
- * JavaScript a name is that of a registry, and a version is a range of semver.
+ * A name is canonical (PEP 503: lower case, runs of "-", "_" and "." are "-").  The parser takes names, extras, version
+ * specifiers and markers of PEP 508; it refuses addresses, paths, options and control characters.  For JavaScript a
+ * name is that of a registry, and a version is a range of semver.
  */
 #ifndef MODEL_PACKAGE_SPEC_H
 #define MODEL_PACKAGE_SPEC_H

@@ -31,7 +31,7 @@ struct api_state {
         struct retained processes_kept;    /* records of processes that are over; at most engine.kept_bytes */
         struct grader *grader;             /* NULL until the first grading */
         struct api_grading *gradings;      /* that are no line of a bulk */
-        struct api_upload *uploads;        /* whose rows are added or removed */
+        struct api_upload *uploads;        /* uploads that are adding or removing rows of stored files */
 };
 
 enum description { DESCRIPTION_OPENAPI, DESCRIPTION_DOCS, DESCRIPTION_PROBLEMS, DESCRIPTIONS_N };

@@ -466,7 +466,7 @@ static void on_later(struct timer *timer)
                 http_more(upload->request);
 }
 
-/* The rows so far are removed, for nobody knows them. */
+/* The client has gone before the answer, so no client knows the ids of the rows: remove the rows. */
 static void on_keep_gone(struct http_request *request)
 {
         struct api_upload *upload = request->owner;
