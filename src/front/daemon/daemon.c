@@ -26,7 +26,7 @@
 
 #define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
 #define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
-#define ACCEPTS_AT_ONCE 64
+#define ACCEPTS_AT_ONCE 4              /* a refused client keeps its descriptor until the next round of the loop */
 #define CLEAN_US (60 * 1000000ULL)
 /*
  * Bytes from which an allocation is a mapping of its own.  free(3) gives a mapping back to the kernel, and realloc(3)

@@ -68,7 +68,7 @@ struct http {
         uint64_t looked_us;                /* time of http_cut_stuck()'s last check, in us */
         unsigned rounds;                   /* rounds since the last event or callback */
         struct http_file *files;           /* see http_close_files() */
-        bool full;                         /* the maximum was reached at the end of the last round */
+        unsigned connections_n;            /* at the end of the last round */
 };
 
 /* ---- clients (clients.c) ---- */

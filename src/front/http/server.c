@@ -30,15 +30,15 @@ static bool is_idle(struct http *http)
 }
 
 /*
- * libmicrohttpd that has all connections it may have does not listen, and looks whether it may again in a round that it
- * does not ask for.
+ * libmicrohttpd stops listening at its maximum of connections, and when accept(2) lacks a descriptor.  It listens again
+ * in the round after a connection was closed, and does not ask for that round.
  */
-static void look_full(struct http *http)
+static void look_closed(struct http *http)
 {
         const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-        bool was = http->full;
-        http->full = info && info->num_connections >= http->options.connections_max;
-        http->kicked = http->kicked || (was && !http->full);
+        unsigned n = info ? info->num_connections : 0;
+        http->kicked = http->kicked || n < http->connections_n;
+        http->connections_n = n;
 }
 
 /* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
@@ -48,7 +48,7 @@ static void run_daemon(struct http *http)
         http->kicked = false;
         MHD_run(http->daemon);
         http_close_files(http);
-        look_full(http);
+        look_closed(http);
         bool waits = MHD_get_timeout(http->daemon, &ms) == MHD_YES;
         if (waits && ms == 0)
                 http_cut_stuck(http);
