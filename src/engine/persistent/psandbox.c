@@ -63,6 +63,7 @@ static void psandbox_free(struct timer *timer)
         loop_untimer(psandbox->engine->loop, &psandbox->gone);
         owner_settle(psandbox->payer, &psandbox->counted_us);
         owner_release(psandbox->engine, psandbox->payer);
+        layer_query_release(&psandbox->layers);
         launch_done(&psandbox->launch);
         free(psandbox);
 }
@@ -194,6 +195,9 @@ static void end(struct psandbox *psandbox, const struct csn_error *why)
                 psandbox->why = *why;
         if (psandbox->instance)
                 instance_kill(psandbox->instance);
+        else if (psandbox->waits_for_layers)
+                loop_timer(psandbox->engine->loop, &psandbox->ttl, 0);   /* callers expect no callback from here */
+        psandbox_forget_layers(psandbox);
 }
 
 void psandbox_kill(struct psandbox *psandbox)
@@ -212,9 +216,15 @@ static void on_silence(struct timer *timer)
 
 static void on_ttl(struct timer *timer)
 {
+        struct psandbox *psandbox = timer->owner;
         struct csn_error why;
         err_set(&why, CSN_E_BUSY, 0, "the sandbox' time is over (ttl_ms)");
-        end(timer->owner, &why);
+        if (psandbox->instance) {
+                end(psandbox, &why);
+                return;
+        }
+        psandbox_forget_layers(psandbox);
+        end_now(psandbox, &why);
 }
 
 static bool is_busy(const struct psandbox *psandbox)
@@ -575,13 +585,22 @@ static void as_run_request(const struct sandbox_request *from, struct arena *are
         TAKE(landlock);
         TAKE(cgroup);
         TAKE(tools);
+        TAKE(requirements);
 #undef TAKE
+        to->packages = from->packages;
+        to->packages_n = from->packages_n;
+        to->layers = from->layers;
+        to->layers_n = from->layers_n;
         to->allow = from->allow;
         to->allow_n = from->allow_n;
         to->env = from->env;
         to->env_n = from->env_n;
         if (from->allow_n)
                 MARK(to, run_request, allow);
+        if (from->packages_n)
+                MARK(to, run_request, packages);
+        if (from->layers_n)
+                MARK(to, run_request, layers);
         if (from->env_n)
                 MARK(to, run_request, env);
 }
@@ -630,6 +649,27 @@ void psandbox_set_quota(struct psandbox *psandbox, const struct run_quota *quota
                 psandbox->engine->hooks->sample_usage(psandbox->engine);
 }
 
+static int make_instance(struct psandbox *psandbox, struct csn_error *err)
+{
+        struct engine *engine = psandbox->engine;
+        psandbox->instance = pools_take_bare(engine->pools, &psandbox->launch);
+        if (!psandbox->instance)
+                return instance_new(&engine->instances, &backend_native, &psandbox->launch.shape, &instance_user,
+                        psandbox, &psandbox->instance, err);
+        instance_set_user(psandbox->instance, &instance_user, psandbox);
+        on_made(psandbox, psandbox->instance);
+        return 0;
+}
+
+static void on_layers(struct psandbox *psandbox, const struct csn_error *error)
+{
+        struct csn_error err;
+        if (error)
+                end_now(psandbox, error);
+        else if (make_instance(psandbox, &err) < 0)
+                end_now(psandbox, &err);
+}
+
 int psandbox_open(struct engine *engine, const struct sandbox_request *request, const char *owner,
         const struct run_quota *quota, struct psandbox **ret, struct csn_error *err)
 {
@@ -649,6 +689,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 .created_ms = time_now_ms(),
                 .sock = { .fd = -1, .ready = guest_ready, .owner = psandbox },
                 .home_fd = -1,
+                .layers = { .holds = { -1, -1 } },
                 .out = { .loop = engine->loop, .watch = &psandbox->sock },
                 .ttl = { .fired = on_ttl, .owner = psandbox },
                 .idle = { .fired = on_idle, .owner = psandbox },
@@ -674,12 +715,9 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         engine->psandboxes = psandbox;
         psandbox->payer = owner_hold(engine, owner);
         psandbox_set_quota(psandbox, quota ? quota : &(const struct run_quota){ 0 });
-        psandbox->instance = pools_take_bare(engine->pools, &psandbox->launch);
-        if (psandbox->instance) {
-                instance_set_user(psandbox->instance, &instance_user, psandbox);
-                on_made(psandbox, psandbox->instance);
-        } else if (instance_new(&engine->instances, &backend_native, &psandbox->launch.shape, &instance_user, psandbox,
-                           &psandbox->instance, err) < 0) {
+        int rc = psandbox_find_layers(psandbox, on_layers, err);
+        rc = rc > 0 ? make_instance(psandbox, err) : rc;
+        if (rc < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
                 psandbox_free(&psandbox->gone);
                 return -err->code;

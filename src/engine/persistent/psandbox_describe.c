@@ -51,6 +51,13 @@ static json_t *encode_boundary(const struct psandbox *psandbox)
         return json;
 }
 
+static void append(json_t *json, const char *name, json_t *one)
+{
+        if (!json_object_get(json, name))
+                json_object_set_new(json, name, json_array());
+        json_array_append_new(json_object_get(json, name), one);
+}
+
 json_t *psandbox_describe(const struct psandbox *psandbox)
 {
         static const char *const states[] = { [PSANDBOX_MAKING] = "starting",
@@ -71,6 +78,10 @@ json_t *psandbox_describe(const struct psandbox *psandbox)
         json_object_set_new(json, "limits", model_encode(&object_limits, &request->limits));
         if (psandbox->request.root)
                 json_object_set_new(json, "root", json_true());
+        for (size_t i = 0; i < psandbox->layers.uses_n; i++)
+                append(json, "layers", model_encode(&object_layer_use, &psandbox->layers.uses[i]));
+        for (size_t i = 0; i < psandbox->layers.warnings_n; i++)
+                append(json, "warnings", model_encode(&object_warning, &psandbox->layers.warnings[i]));
         if (HAS(&psandbox->request, sandbox_request, user))
                 json_object_set_new(json, "user", json_string(psandbox->request.user));
         json_t *labels = json_object();

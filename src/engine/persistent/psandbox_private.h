@@ -35,7 +35,10 @@ struct psandbox {
         struct launch launch;                /* request, shape, limits and environment of a run that never starts */
         struct sandbox_request request;      /* in the launch's arena */
         struct limits bounds;                /* limits in the request: the maxima of executions */
-        struct instance *instance;           /* NULL: the sandbox is over */
+        struct layer_query layers;
+        void (*has_layers)(struct psandbox *psandbox, const struct csn_error *error);
+        bool waits_for_layers;               /* the instance is made when the layers are there */
+        struct instance *instance;           /* NULL: the sandbox waits for layers, or is over */
         struct wire_boundary boundary;
         bool has_boundary;
         int home_fd;                         /* for statfs(2) alone; the guest reads files */
@@ -129,6 +132,18 @@ void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
 /* told_us or the CPU time has changed: charge the owner with the difference. */
 void psandbox_count_use(struct psandbox *psandbox);
+
+/* ---- psandbox_layers.c ---- */
+
+/*
+ * Find the layers of packages that the request names.  1: they are in the shape of the sandbox, or there are none.  0:
+ * found() follows from the loop, with an error if the packages cannot be installed, unless psandbox_forget_layers() is
+ * called.  Errors: CSN_E_INPUT; CSN_E_BUSY (the same request may succeed later).
+ */
+int psandbox_find_layers(struct psandbox *psandbox,
+        void (*found)(struct psandbox *psandbox, const struct csn_error *error), struct csn_error *err);
+/* Stop waiting; harmless if the sandbox does not wait. */
+void psandbox_forget_layers(struct psandbox *psandbox);
 
 /* ---- context.c ---- */
 

@@ -3,7 +3,7 @@
 
 #include "engine/run/run_private.h"
 
-static bool layers_are_wanted(const struct run_request *request)
+bool layers_are_wanted(const struct run_request *request)
 {
         bool named = request->packages_n || request->packages_from_code || HAS(request, run_request, requirements);
         return request->layers_n || request->deps == deps_AUTO || (named && request->deps == deps_LOCKED);
@@ -65,7 +65,9 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
                         err_field(&run->refusal, "/layers",
                                 "layers of packages need the daemon, the backend native and no context");
                 run_warn(run, "packages_not_installed",
-                        "packages are recorded, not installed: the image has to have them");
+                        run->executor ? "packages are recorded, not installed: a context has the packages of its sandbox; "
+                                        "name them in the request for the sandbox"
+                                      : "packages are recorded, not installed: the image has to have them");
                 has_layers(run);
                 return;
         }

@@ -53,6 +53,8 @@ struct layer_source {
         void (*end)(void *owner);
 };
 
+/* Whether a request names layers, or packages that are installed in one. */
+bool layers_are_wanted(const struct run_request *request);
 /* Close the descriptors of an answer.  Harmless twice, and for a query that is all zeros but for `holds`. */
 void layer_query_release(struct layer_query *query);
 
