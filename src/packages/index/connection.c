@@ -15,7 +15,7 @@
 
 #define HEAD_MAX ((size_t)8192)            /* bytes of a request's head */
 #define ANSWER_HEAD_MAX 1024               /* bytes of the head of an answer, and of a short text */
-#define SEND_STEP ((size_t)(256 * KIB))
+#define SEND_STEP ((size_t)(64 * KIB))
 #define HEAD_US 10000000                   /* from accept(2) to the end of the head */
 #define SEND_US 30000000                   /* without progress of the answer */
 #define LINGER_US 2000000                  /* closing with unread bytes would be a reset, which loses the answer */

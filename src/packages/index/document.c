@@ -54,6 +54,16 @@ static void write_simple(struct document_maker *maker)
         json_decref(json);
 }
 
+/* A search reads the hashes alone: the descriptions of 20,000 files are four megabytes. */
+static void hash_paths(struct document *document)
+{
+        document->path_hashes = mem_alloc((document->files_n + 1) * sizeof *document->path_hashes);
+        for (size_t i = 0; i < document->files_n; i++) {
+                const char *path = document->files[i].file.path;
+                document->path_hashes[i] = hash_text(path, strlen(path));
+        }
+}
+
 void document_make(const struct document_rules *rules, enum document_format format, const char *text, size_t len,
         struct document *ret)
 {
@@ -77,6 +87,7 @@ void document_make(const struct document_rules *rules, enum document_format form
         } else {
                 ret->files_n = 0;
         }
+        hash_paths(ret);
         ret->body_len = ret->body ? strlen(ret->body) : 0;
         json_decref(maker.seen);
         json_decref(maker.files);
@@ -86,6 +97,7 @@ void document_done(struct document *document)
 {
         arena_done(&document->arena);
         free(document->files);
+        free(document->path_hashes);
         free(document->body);
         *document = (struct document){ 0 };
 }

@@ -65,7 +65,6 @@ struct document_rules {
 /* An offered file. */
 struct document_file {
         struct package_file file;
-        uint64_t path_hash;                /* hash_text() of file.path */
         const char *url;                   /* at the upstream */
         uint8_t digest[PACKAGE_DIGEST_MAX];
         bool is_permitted;                 /* package_index_permit() */
@@ -76,6 +75,7 @@ struct document_file {
 struct document {
         struct arena arena;                /* of all texts of `files` */
         struct document_file *files;
+        uint64_t *path_hashes;             /* hash_text() of file.path of each of `files` */
         size_t files_n;
         struct package_counts counts;
         enum package_problem problem;      /* why nothing is offered */

@@ -137,7 +137,6 @@ static void set_path(struct document_maker *maker, struct document_file *file, s
         hex_print(file->digest, digest_len, digits);
         file->file.path = arena_text(&maker->document->arena, "/files/%s/%s/%s", digits, file->file.name,
                 file->file.filename);
-        file->path_hash = hash_text(file->file.path, strlen(file->file.path));
 }
 
 bool document_add_simple(struct document_maker *maker, const struct simple_file *simple)

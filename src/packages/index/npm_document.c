@@ -84,7 +84,6 @@ static void fill(struct document_maker *maker, struct document_file *file, const
         file->file.size = size > 0 ? (uint64_t)size : 0;
         file->file.requires_python = "";
         file->file.has_install_script = has_install_script(version);
-        file->path_hash = hash_text(file->file.path, strlen(file->file.path));
 }
 
 /* false: the document has too many versions. */

@@ -238,7 +238,7 @@ struct document_file *package_index_find_path(const struct package_index *index,
         uint64_t hash = hash_text(text, len);
         for (size_t i = 0; project && project->state == PROJECT_LOADED && i < project->document.files_n; i++) {
                 struct document_file *file = &project->document.files[i];
-                if (file->path_hash == hash && strcmp(file->file.path, text) == 0)
+                if (project->document.path_hashes[i] == hash && strcmp(file->file.path, text) == 0)
                         return !*ret_is_metadata || file->has_metadata ? file : NULL;
         }
         return NULL;

@@ -17,7 +17,7 @@
 
 #define REQUEST_MS 30000                   /* default of request_ms */
 #define SLOW_BYTES 100                     /* a second: a file that comes slower for request_ms is given up */
-#define READ_BYTES 4096                    /* libcurl reads up to 100 times in a step of the loop */
+#define READ_BYTES 1024                    /* libcurl reads up to 100 times in a step of the loop */
 #define IGNORED_MAX MIB                    /* bytes of bodies that are not used */
 #define TOKEN_MAX 8192                     /* bytes */
 
