@@ -246,6 +246,19 @@ void engine_set_layers(struct engine *engine, const struct layer_source *source,
         engine->layer_source_owner = owner;
 }
 
+int engine_find_layers(struct engine *engine, struct layer_query *query, struct csn_error *err)
+{
+        if (!engine->layer_source)
+                return err_field(err, "/packages", "layers of packages need a daemon that keeps its state (engine.state_dir)");
+        return engine->layer_source->find(engine->layer_source_owner, query, err);
+}
+
+void engine_forget_layers(struct engine *engine, struct layer_query *query)
+{
+        if (engine->layer_source)
+                engine->layer_source->forget(engine->layer_source_owner, query);
+}
+
 void engine_warm(struct engine *engine, bool grades)
 {
         if (!engine->pools)

@@ -69,6 +69,13 @@ uint64_t engine_unsettled_cpu_ms(const struct engine *engine, const char *owner_
 int engine_may_begin(const struct engine *engine, const char *owner_key, const struct run_quota *quota,
         struct run_room *ret_room, struct csn_error *err);
 
+/* ---- layers of packages ---- */
+
+/* Ask the layer source, without a run.  As find() of struct layer_source; without a source CSN_E_INPUT. */
+int engine_find_layers(struct engine *engine, struct layer_query *query, struct csn_error *err);
+/* Stop waiting for the answer to engine_find_layers(). */
+void engine_forget_layers(struct engine *engine, struct layer_query *query);
+
 /* ---- state ---- */
 
 /* The languages that the configuration adds. */

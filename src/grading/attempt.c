@@ -90,6 +90,28 @@ void attempt_free(struct attempt *attempt)
         free(attempt);
 }
 
+/* The layers, and why packages are not installed, of the first run. */
+static void keep_packages(struct grading *grading, const struct run_result *result)
+{
+        const struct grade_request *given = &grading->request;
+        struct run_result kept = { 0 };
+        bool named = given->packages_n || given->layers_n || HAS(given, grade_request, requirements);
+        if (!named || grading->has_packages)
+                return;
+        grading->has_packages = true;
+        grading_keep(grading, &object_run_result, result, &kept);
+        grading->result.layers = kept.layers;
+        grading->result.layers_n = kept.layers_n;
+        if (kept.layers_n)
+                MARK(&grading->result, grade_result, layers);
+        grading->result.warnings = arena_alloc(&grading->arena, (kept.warnings_n + 1) * sizeof *kept.warnings);
+        for (size_t i = 0; i < kept.warnings_n; i++)
+                if (strncmp(kept.warnings[i].code, "packages_", 9) == 0)
+                        grading->result.warnings[grading->result.warnings_n++] = kept.warnings[i];
+        if (grading->result.warnings_n)
+                MARK(&grading->result, grade_result, warnings);
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct attempt *attempt = owner;
@@ -101,6 +123,7 @@ static void on_done(void *owner, const struct run_result *result)
                 MARK(&grading->result, grade_result, boundary);
                 grading_keep(grading, &object_boundary, &result->boundary, &grading->result.boundary);
         }
+        keep_packages(grading, result);
         if (grading->events->ran)
                 grading->events->ran(grading->owner, attempt->run, result);
         attempt->kind->done(attempt, result);
@@ -115,6 +138,24 @@ static const struct run_message_handler message_handler = {
 static char *copy(struct attempt *attempt, const char *text)
 {
         return arena_copy(run_arena(attempt->run), text, strlen(text));
+}
+
+/*
+ * The packages are the caller's choice and not the submission's, so test code and checkers have them, too.  A judge,
+ * which serves several callers, has none.
+ */
+static void name_packages(const struct grade_request *given, struct run_request *request)
+{
+        if (HAS(given, grade_request, requirements))
+                SET(request, run_request, requirements, given->requirements);
+        if (given->packages_n) {
+                request->packages_n = given->packages_n;
+                SET(request, run_request, packages, given->packages);
+        }
+        if (given->layers_n) {
+                request->layers_n = given->layers_n;
+                SET(request, run_request, layers, given->layers);
+        }
 }
 
 /* Everything that is in the grading's arena lives longer than the run. */
@@ -154,6 +195,7 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
                 request->files_n = given->files_n;
                 SET(request, run_request, files, given->files);
         }
+        name_packages(given, request);
         run_set_owner(attempt->run, grading->owner_key);
         run_set_quota(attempt->run, &grading->quota);
         if (kind->role)

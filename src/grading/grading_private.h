@@ -59,7 +59,7 @@ struct grading {
         struct judging *judging;
         uint64_t judge_ms;             /* remaining CPU time for judges, in ms */
         bool judge_ms_given;
-        bool has_boundary, has_error;
+        bool has_boundary, has_packages, has_error;
         struct grade_result result;
         struct job report; /* in PHASE_OVER: the helper thread owns all of the above that report() uses */
 };

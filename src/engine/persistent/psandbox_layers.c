@@ -6,22 +6,13 @@ static void use(struct psandbox *psandbox)
         launch_set_layers(&psandbox->launch, &psandbox->layers.found);
 }
 
-/* A caller gets no record: the text begins with the code of the problem, and the code of the error says what helps. */
-static int refuse(const struct layer_query *query, const struct csn_error *error, struct csn_error *ret)
-{
-        *ret = *error;
-        if (query->problem)
-                ret->code = query->retryable ? CSN_E_BUSY : CSN_E_INPUT;
-        return -ret->code;
-}
-
 static void on_found(struct layer_query *query, const struct csn_error *error)
 {
         struct psandbox *psandbox = query->owner;
         struct csn_error refusal;
         psandbox->waits_for_layers = false;
         if (error)
-                refuse(query, error, &refusal);
+                layer_query_refuse(query, error, &refusal);
         else
                 use(psandbox);
         psandbox->has_layers(psandbox, error ? &refusal : NULL);
@@ -32,7 +23,6 @@ int psandbox_find_layers(struct psandbox *psandbox,
 {
         struct engine *engine = psandbox->engine;
         const struct run_request *request = &psandbox->launch.request;
-        struct csn_error error;
         if (!layers_are_wanted(request))
                 return 1;
         if (!engine->layer_source)
@@ -46,11 +36,11 @@ int psandbox_find_layers(struct psandbox *psandbox,
                 .owner = psandbox,
                 .holds = { -1, -1 } };
         psandbox->has_layers = found;
-        int rc = engine->layer_source->find(engine->layer_source_owner, &psandbox->layers, &error);
+        int rc = engine->layer_source->find(engine->layer_source_owner, &psandbox->layers, err);
         psandbox->waits_for_layers = rc == 0;
         if (rc > 0)
                 use(psandbox);
-        return rc < 0 ? refuse(&psandbox->layers, &error, err) : rc;
+        return rc < 0 ? layer_query_refuse(&psandbox->layers, err, err) : rc;
 }
 
 void psandbox_forget_layers(struct psandbox *psandbox)

@@ -15,6 +15,15 @@ void layer_query_release(struct layer_query *query)
                 fd_close(&query->holds[i]);
 }
 
+int layer_query_refuse(const struct layer_query *query, const struct csn_error *error, struct csn_error *ret)
+{
+        if (ret != error)
+                *ret = *error;
+        if (query->problem)
+                ret->code = query->retryable ? CSN_E_BUSY : CSN_E_INPUT;
+        return -ret->code;
+}
+
 /* Another backend than those of this host installs the packages by itself. */
 bool run_needs_layers(const struct run *run)
 {

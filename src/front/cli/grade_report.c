@@ -80,6 +80,8 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
         }
         if (hidden)
                 buf_printf(buf, "       and %zu more\n", hidden);
+        for (size_t i = 0; i < result->warnings_n; i++)
+                buf_printf(buf, "       warning: %s\n", result->warnings[i].text);
         for (size_t i = 0; i < result->signs_n; i++) {
                 buf_printf(buf, "       sign of cheating: %s ", result->signs[i].sign);
                 add_visible(buf, HAS(&result->signs[i], grade_sign, detail) ? result->signs[i].detail : "");

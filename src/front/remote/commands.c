@@ -25,6 +25,7 @@ static const struct {
         { "tools", "list", remote_list_tools, 0, 1, true },
         { "tools", "call", remote_call_tool, 1, 2, true },
         { "tools", "check", remote_check_tools, 0, 0, true },
+        { "layers", "build", remote_build_layer, 0, SIZE_MAX, false },
         { "layers", "list", remote_list_layers, 0, 0, true },
         { "layers", "show", remote_show_layer, 1, 1, true },
         { "layers", "verify", remote_verify_layers, 0, SIZE_MAX, true },

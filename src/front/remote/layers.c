@@ -1,5 +1,5 @@
 /*
- * caisson layers: works on the folder of layers itself, with and without a daemon.
+ * caisson layers: works on the folder of layers itself, with and without a daemon; build alone asks the daemon.
  *
  * Root becomes the owner of the folder first: the daemon has to be able to remove what an import made, and no hostile
  * archive is unpacked with the rights of root.  An import also enters Landlock (landlock(7)), and can then write
@@ -17,7 +17,48 @@
 #include <sys/stat.h>
 
 #define LIST_MAX (64 * MIB) /* bytes of a table */
+#define REQUIREMENTS_MAX ((size_t)65536) /* layer_request.requirements in fields.def */
 #define AGE_MAX_MS (36500ULL * 24 * 3600 * 1000)
+
+/* ---- build ---- */
+
+static int read_requirements(const char *path, json_t *body, struct csn_error *err)
+{
+        char *text = mem_alloc(REQUIREMENTS_MAX + 1);
+        ssize_t len = io_read_file(AT_FDCWD, path, text, REQUIREMENTS_MAX + 1);
+        int rc = 0;
+        if (len < 0)
+                rc = err_set(err, CSN_E_INPUT, errno, "read %.200s", path);
+        else if ((size_t)len > REQUIREMENTS_MAX)
+                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is longer than %zu bytes", path, REQUIREMENTS_MAX);
+        else if (!utf8_valid(text, (size_t)len) || memchr(text, 0, (size_t)len))
+                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is not UTF-8", path);
+        else
+                json_object_set_new(body, "requirements", json_stringn(text, (size_t)len));
+        free(text);
+        return rc;
+}
+
+int remote_build_layer(struct remote *remote)
+{
+        const char *file = remote_option(remote, "requirements");
+        json_t *body = json_object(), *packages = json_array(), *answer = NULL;
+        struct csn_error err;
+        for (size_t i = 0; i < remote->args_n; i++)
+                json_array_append_new(packages, json_string(remote->args[i]));
+        json_object_set_new(body, "packages", packages);
+        if (file && read_requirements(file, body, &err) < 0) {
+                json_decref(body);
+                return remote_fail(&err);
+        }
+        int status = remote_ask(remote, "POST", "/v1/layers", body, &answer);
+        if (status == 0 && remote_option(remote, "json"))
+                cli_print_json(json_incref(answer));
+        else if (status == 0)
+                puts(remote_text(answer, "id"));
+        json_decref(answer);
+        return status;
+}
 
 /* ---- the folder ---- */
 

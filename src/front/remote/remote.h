@@ -151,6 +151,7 @@ int remote_change_context(struct remote *remote);   /* interrupt, restart, close
 int remote_list_tools(struct remote *remote);
 int remote_call_tool(struct remote *remote);
 int remote_check_tools(struct remote *remote);
+int remote_build_layer(struct remote *remote);
 int remote_list_layers(struct remote *remote);
 int remote_show_layer(struct remote *remote);
 int remote_verify_layers(struct remote *remote);

@@ -48,6 +48,12 @@ static const struct cli_option json_of_layers[] = {
         { NULL, 0, NULL, NULL, NULL },
 };
 
+static const struct cli_option build_options[] = {
+        { "requirements", 'r', "FILE", "Read packages from a requirements file; with hashes a lock.", NULL },
+        { "json", 0, NULL, "Print the description of the layer as JSON.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
 static const struct cli_option prune_options[] = {
         { "bytes", 0, "SIZE", "Size of all layers together, instead of packages.cache_bytes; 0: no ceiling.", NULL },
         { "age", 0, "TIME", "Time since the last use of an unpinned layer, instead of packages.cache_ttl.", NULL },
@@ -86,6 +92,8 @@ const struct cli_part cli_parts[] = {
                 false },
         { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL,
                 false },
+        { "layers", "build", "[OPTIONS] [PACKAGE ...]",
+                "Let the daemon install packages of Python in a layer, and print its id.", build_options, NULL, false },
         { "layers", "list", "[--json]", "List the layers of packages, oldest use first.", json_of_layers, NULL, false },
         { "layers", "show", "[--json] ID", "Show a layer: what it was made for, and its packages.", json_of_layers, NULL,
                 false },
