@@ -289,6 +289,19 @@ static int by_text(const void *a, const void *b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+struct module {
+        const char *name;
+        bool optional;
+};
+
+/* By name, and of the same name those first that are not optional. */
+static int by_name(const void *a, const void *b)
+{
+        const struct module *one = a, *other = b;
+        int order = strcmp(one->name, other->name);
+        return order ? order : (int)one->optional - (int)other->optional;
+}
+
 static bool is_plain(const char *name, size_t len)
 {
         for (size_t i = 0; i < len; i++)
@@ -300,21 +313,28 @@ static bool is_plain(const char *name, size_t len)
 /* Each module once.  Of "from os import path" it is os: that path is a module is not known. */
 static void add_imports(const struct match *match, const struct facts *facts, struct check_result *ret)
 {
-        const char **names = arena_alloc(match->arena, (facts->n + 1) * sizeof *names);
+        struct module *modules = arena_alloc(match->arena, (facts->n + 1) * sizeof *modules);
         size_t n = 0;
         for (size_t i = 0; i < facts->n; i++) {
                 const struct fact *fact = &facts->list[i];
                 const char *name = fact->module ? fact->module : fact->name;
                 size_t len = fact->module ? strlen(fact->module) : fact->len;
                 if (fact->kind == FACT_IMPORT && is_plain(name, len))
-                        names[n++] = arena_copy(match->arena, name, len);
+                        modules[n++] = (struct module){ arena_copy(match->arena, name, len), fact->optional };
         }
-        qsort(names, n, sizeof *names, by_text);
+        qsort(modules, n, sizeof *modules, by_name);
         ret->imports = arena_alloc(match->arena, IMPORTS_MAX * sizeof *ret->imports);
-        for (size_t i = 0; i < n && ret->imports_n < IMPORTS_MAX; i++)
-                if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
-                        ret->imports[ret->imports_n++] = (char *)(uintptr_t)names[i];
+        ret->optional_imports = arena_alloc(match->arena, IMPORTS_MAX * sizeof *ret->optional_imports);
+        for (size_t i = 0; i < n && ret->imports_n < IMPORTS_MAX; i++) {
+                if (i > 0 && strcmp(modules[i].name, modules[i - 1].name) == 0)
+                        continue;
+                ret->imports[ret->imports_n++] = (char *)(uintptr_t)modules[i].name;
+                if (modules[i].optional)
+                        ret->optional_imports[ret->optional_imports_n++] = (char *)(uintptr_t)modules[i].name;
+        }
         MARK(ret, check_result, imports);
+        if (ret->optional_imports_n)
+                MARK(ret, check_result, optional_imports);
 }
 
 /* ---- the verdict ---- */

@@ -55,6 +55,19 @@ static void on_found(struct layer_query *query, const struct csn_error *error)
         run->has_layers(run);
 }
 
+/* The imports that the program cannot do without; both lists are sorted, and each optional import is in both. */
+static void needed_imports(const struct check_result *checked, struct layer_query *query)
+{
+        size_t optional = 0;
+        query->imports = arena_alloc(query->arena, (checked->imports_n + 1) * sizeof *query->imports);
+        for (size_t i = 0; i < checked->imports_n; i++)
+                if (optional < checked->optional_imports_n &&
+                        strcmp(checked->imports[i], checked->optional_imports[optional]) == 0)
+                        optional++;
+                else
+                        query->imports[query->imports_n++] = checked->imports[i];
+}
+
 void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
 {
         struct engine *engine = run->engine;
@@ -62,12 +75,11 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
         run->layers = (struct layer_query){ .request = &run->launch.request,
                 .language = run->launch.language->name,
                 .owner_key = run->owner_key,
-                .imports = checked->imports,
-                .imports_n = checked->imports_n,
                 .arena = &run->launch.arena,
                 .done = on_found,
                 .owner = run,
                 .holds = { -1, -1 } };
+        needed_imports(checked, &run->layers);
         run->has_layers = has_layers;
         if (!engine->layer_source || run->launch.backend != &backend_native || run->executor) {
                 if (run->launch.request.layers_n)

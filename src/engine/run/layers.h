@@ -17,7 +17,7 @@ struct layer_query {
         const struct run_request *request;
         const char *language;  /* "python", "javascript", "typescript" */
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
-        char *const *imports;  /* modules that the program imports, for deps "auto" */
+        char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
         struct arena *arena; /* for the texts of the answer */
         /* The answer.  error NULL: `found` is set.  Called from the event loop, and not from find(). */

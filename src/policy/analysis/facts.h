@@ -25,6 +25,7 @@ struct fact {
         const char *module;            /* of "from os import path": "os", while name is "os.path"; or NULL */
         uint64_t number;
         uint32_t start, end;           /* byte offsets in the program */
+        bool optional;                 /* of an import: the program handles its failure */
         const char *language;          /* the language of code embedded in the program; NULL: the program's */
 };
 

@@ -169,6 +169,42 @@ static void dict_pattern(struct python *py, uint32_t node)
 
 /* ---- imports ---- */
 
+#define TRY_DEPTH_MAX 64           /* statements around an import that are looked at */
+
+/* Whether an except clause handles ImportError, as far as the text in front of its block says. */
+static bool handles_import_error(const struct python *py, uint32_t clause)
+{
+        static const char *const names[] = { "ImportError", "ModuleNotFoundError", "Exception", "BaseException" };
+        const struct node *node = NODE(py, clause);
+        uint32_t block = tree_kind(py->tree, clause, PY_BLOCK), end = block ? NODE(py, block)->start : node->end;
+        const char *text = py->tree->text + node->start;
+        size_t len = end - node->start;
+        const char *colon = memchr(text, ':', len);
+        if (strspn(text, "except* \t") >= (colon ? (size_t)(colon - text) : len))
+                return true;
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+                if (memmem(text, len, names[i], strlen(names[i])))
+                        return true;
+        return false;
+}
+
+/* Whether an import stands in a try statement, in its first block, that handles ImportError. */
+static bool is_optional(const struct python *py, uint32_t node)
+{
+        for (int depth = 0; node && depth < TRY_DEPTH_MAX; depth++) {
+                uint32_t parent = NODE(py, node)->parent;
+                unsigned kind = NODE(py, parent)->kind;
+                if (kind == PY_FUNCTION || kind == PY_LAMBDA)
+                        return false;
+                uint32_t clause = kind == PY_TRY && NODE(py, node)->field == PYF_body ? NODE(py, node)->next : 0;
+                for (; clause; clause = NODE(py, clause)->next)
+                        if (NODE(py, clause)->kind == PY_EXCEPT && handles_import_error(py, clause))
+                                return true;
+                node = parent;
+        }
+        return false;
+}
+
 static void import_from(struct python *py, uint32_t item, uint32_t from, const char *module)
 {
         const struct node *place = NODE(py, from ? from : item);
@@ -178,6 +214,7 @@ static void import_from(struct python *py, uint32_t item, uint32_t from, const c
                 (struct fact){ .kind = FACT_IMPORT,
                         .name = whole,
                         .module = module,
+                        .optional = is_optional(py, item),
                         .start = place->start,
                         .end = place->end });
         if (name)
@@ -206,6 +243,7 @@ static void import(struct python *py, uint32_t node)
                         facts_add(py->facts,
                                 (struct fact){ .kind = FACT_IMPORT,
                                         .name = python_dotted(py, item).text,
+                                        .optional = is_optional(py, item),
                                         .start = NODE(py, item)->start,
                                         .end = NODE(py, item)->end });
         }

@@ -228,6 +228,18 @@ def test_imports_are_detected_with_auto_as_far_as_the_administrator_allows(web):
     assert completed(web, 'import os, json; print(1)', deps='auto').get('layers') is None
 
 
+@pytest.mark.parametrize('clause', ['except ImportError', 'except (KeyError, ModuleNotFoundError) as error', 'except', 'except Exception'])
+def test_nothing_is_installed_for_an_optional_import(web, clause):
+    record = completed(web, f'try:\n    import emoji, xgboost\n    from made_up import x\n{clause}:\n    print("without")\n', deps='auto')
+    assert record['stdout'] == 'without\n' and record.get('layers') is None and record['warnings'] == [], record
+
+
+def test_an_import_whose_failure_is_not_handled_is_needed(web):
+    for code in ('try:\n    import emoji\nexcept ValueError:\n    pass\n', 'try:\n    import missing_one\nexcept ImportError:\n    import emoji\n',
+                 'try:\n    import emoji\nexcept ImportError:\n    pass\nimport emoji\n'):
+        assert completed(web, code + 'print(emoji.VERSION)', deps='auto')['stdout'] == '1.0\n'
+
+
 def test_with_deps_image_nothing_is_installed(web):
     record = run(web, SIX, packages=['six'], deps='image')
     assert record.get('layers') is None and record['packages'] == ['six']

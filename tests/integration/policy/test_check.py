@@ -339,3 +339,18 @@ def test_a_claim_that_is_none_is_named(tmp_path, text, why):
     assert done.status == 64 and why in done.err
     done = caisson('policy', 'test', 'linx', write(tmp_path / 'klingon' / 'a.cases', text))
     assert done.status == 64 and 'klingon' in done.err and 'name of the folder' in done.err
+
+
+@pytest.mark.parametrize('code, optional', [
+    ('try:\n    import a, b.c\n    from d import e\nexcept ImportError:\n    import f', ['a', 'b.c', 'd']),
+    ('try:\n    import a\nexcept (KeyError, ModuleNotFoundError) as error:\n    pass', ['a']),
+    ('try:\n    import a\nexcept : pass', ['a']),
+    ('try:\n    if x:\n        with y:\n            import a\nexcept Exception:\n    pass\nelse:\n    import b\nfinally:\n    import c', ['a']),
+    ('try:\n    import a\nexcept ValueError:\n    pass', None),
+    ('try:\n    import a\nexcept ImportError:\n    pass\nimport a', None),
+    ('try:\n    def f():\n        import a\nexcept ImportError:\n    pass', None),
+    ('def f():\n    try:\n        try:\n            import a\n        finally:\n            pass\n    except ImportError:\n        pass', ['a']),
+    ('try:\n    import a\nfinally:\n    pass', None)])
+def test_an_import_is_optional_where_its_failure_is_handled(code, optional):
+    result = json.loads(caisson('check', '--json', '-l', 'python', '-c', code).out)
+    assert result.get('optional_imports') == optional and {'a'} <= set(result['imports']), result
