@@ -148,6 +148,24 @@ def test_packages_of_an_execution_have_a_warning_that_names_the_sandbox(web):
     end(web, sandbox)
 
 
+@pytest.mark.parametrize('command', ['%pip install plainmod', '!pip install -q plainmod', '!pip3 install plainmod', '!python3 -m pip install plainmod'])
+def test_pip_in_a_closed_context_answers_in_one_line(web, command):
+    for packages, words in ((['six'], 'its packages are six 1.0.'), ([], 'it has those of the image.')):
+        sandbox = made(web, packages=packages)
+        one = context(web, sandbox)
+        record = executed(web, one, command + '\n_exit_code')
+        assert record['stderr'].count('\n') == 1 and 'no network' in record['stderr'] and record['stderr'].endswith(words + '\n'), record
+        assert record['result']['value'] == 1 and record['usage']['wall_ms'] < 30000
+        end(web, sandbox)
+
+
+def test_other_commands_of_pip_are_pips(web):
+    sandbox = made(web)
+    record = executed(web, context(web, sandbox), '!pip --version\n!echo pip install x\n')
+    assert record['stdout'].startswith('pip ') and record['stdout'].endswith('pip install x\n')
+    end(web, sandbox)
+
+
 def test_a_sandbox_keeps_its_layer_from_removal(web):
     sandbox = made(web, packages=['six'])
     one = context(web, sandbox)

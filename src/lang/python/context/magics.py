@@ -7,10 +7,11 @@ brackets, and every line stays where it was.  So is what all lines have of the f
 
 import sys
 from _ast import Attribute, Call, Expr, Load, Name, PyCF_ONLY_AST
-from posix import chdir, getcwd, times
+from posix import chdir, getcwd, listdir, times
 from time import perf_counter
 
 SHELL = '/bin/bash'
+LAYER = '/opt/packages'         # SANDBOX_PYTHON_LAYER of sandbox/sandbox.h
 TOKEN = r'''#[^\n]*|(?:"""|\'\'\')|["\']|[([{]|[)\]}]|\\\r?\n|\n'''
 STATEMENT = (r'(?P<indent>[ \t]*)(?P<target>[^\W\d][\w.]*(?:[ \t]*,[ \t]*[^\W\d][\w.]*)*[ \t]*=[ \t]*)?'
              r'(?P<mark>!!?|%)(?P<text>(?:[^\n\\]|\\\r?\n|\\.)*\\?)')
@@ -21,6 +22,14 @@ MARKS = {'line': '%', 'cell': '%%'}
 ALIASES = {'cat': 'cat', 'cp': 'cp', 'll': 'ls -lF', 'ls': 'ls -F', 'mkdir': 'mkdir', 'mv': 'mv', 'rm': 'rm', 'rmdir': 'rmdir'}
 TIMEIT_OPTION = r'\s*-(?:([nrp])\s*(\d+)|([tcqo]+))(?!\S)'
 TIMEIT_LEAST_S = 0.2            # what a number of loops has to take that is found by trying
+
+
+def is_install(command):
+    """Whether a line of the shell is one call of pip install."""
+    words = command.split()
+    if words[1:3] == ['-m', 'pip'] and words[0].rpartition('/')[2].startswith('python'):
+        words = words[2:]
+    return words[:1] in (['pip'], ['pip3']) and words[1:2] == ['install'] and not set(command) & set(';|&`$')
 
 
 class Cell:
@@ -220,7 +229,10 @@ class Magics:
     def shell(self, command, frame=None):
         """!command: it writes where we do, and its status is _exit_code."""
         command = self.expand(command, frame or sys._getframe(1))
-        self.run([SHELL, '-c', command])
+        if is_install(command) and 'HTTPS_PROXY' not in sys.modules['os'].environ:
+            self.refuse_install()
+        else:
+            self.run([SHELL, '-c', command])
 
     def lines(self, command, frame=None):
         """x = !command"""
@@ -423,6 +435,16 @@ class Magics:
 
     def line_pip(self, rest, frame):
         self.shell('%s -m pip %s' % (sys.executable, rest), frame)
+
+    def refuse_install(self):
+        """Say in one line what pip would find out after some attempts, what is there, and how to ask for more."""
+        try:
+            names = sorted(name[:-10].replace('-', ' ') for name in listdir(LAYER) if name.endswith('.dist-info'))
+        except OSError:
+            names = []
+        sys.stderr.write('pip: this sandbox has no network. Name packages in the field "packages" of the request that makes the sandbox; %s.\n'
+                         % ('its packages are ' + ', '.join(names) if names else 'it has those of the image'))
+        self.session.names['_exit_code'] = 1
 
     def variables(self, rest):
         """Names of the program's variables, of the types that are named if some are."""
