@@ -24,6 +24,9 @@
 
 #define PACKAGES_BUILDS_MAX 4    /* builds that go on at once; further builds wait */
 #define PACKAGES_WAITING_MAX 256 /* builds that wait or go on; a further request is refused (CSN_E_BUSY) */
+/* The same for one owner: the others find a place at any time. */
+#define PACKAGES_OWNER_BUILDS_MAX 3
+#define PACKAGES_OWNER_WAITING_MAX 64
 
 struct packages;
 

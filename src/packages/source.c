@@ -219,6 +219,15 @@ static void answer_all(struct build *build)
         }
 }
 
+/* The builds of an owner that go on, and with `waiting` those that wait, too. */
+static size_t count_builds(const struct packages *packages, const char *owner_key, bool waiting)
+{
+        size_t n = 0;
+        for (const struct build *build = packages->builds; build; build = build->next)
+                n += (waiting || build->state != BUILD_WAITING) && strcmp(build->domain, owner_key) == 0;
+        return n;
+}
+
 static void on_serve(struct timer *timer)
 {
         struct packages *packages = timer->owner;
@@ -226,7 +235,8 @@ static void on_serve(struct timer *timer)
                 next = build->next;
                 if (packages->running >= PACKAGES_BUILDS_MAX)
                         return;
-                if (build->state == BUILD_WAITING && !build->timer.active)
+                if (build->state == BUILD_WAITING && !build->timer.active &&
+                        count_builds(packages, build->domain, false) < PACKAGES_OWNER_BUILDS_MAX)
                         layer_build_begin(build);
         }
 }
@@ -258,6 +268,10 @@ static int join_build(struct packages *packages, struct layer_query *query, cons
         if (!*at && packages->builds_n == PACKAGES_WAITING_MAX)
                 return err_set(err, CSN_E_BUSY, 0, "%d layers are being built or wait for their build; try again later",
                         PACKAGES_WAITING_MAX);
+        if (!*at && count_builds(packages, query->owner_key, true) == PACKAGES_OWNER_WAITING_MAX)
+                return err_set(err, CSN_E_BUSY, 0,
+                        "%d layers of yours are being built or wait for their build; try again later",
+                        PACKAGES_OWNER_WAITING_MAX);
         if (!*at) {
                 struct build *build = mem_alloc(sizeof *build);
                 *build = (struct build){ .packages = packages,
