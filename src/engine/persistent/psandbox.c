@@ -719,6 +719,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         rc = rc > 0 ? make_instance(psandbox, err) : rc;
         if (rc < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);
+                tool_session_close(&psandbox->tool_session);
                 psandbox_free(&psandbox->gone);
                 return -err->code;
         }

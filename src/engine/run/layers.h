@@ -56,8 +56,8 @@ struct layer_source {
 /* Whether a request names layers, or packages that are installed in one. */
 bool layers_are_wanted(const struct run_request *request);
 /*
- * The refusal of a query whose asker has no record: a problem that another request would have again becomes
- * CSN_E_INPUT, others become CSN_E_BUSY.  The text begins with the code of the problem.  *ret may be *error.
+ * Convert the error of a query for an asker that has no record.  If the query has a problem, the code becomes
+ * CSN_E_BUSY for a retryable problem, else CSN_E_INPUT.  The text begins with the code of the problem.  *ret may be *error.
  */
 int layer_query_refuse(const struct layer_query *query, const struct csn_error *error, struct csn_error *ret);
 /* Close the descriptors of an answer.  Harmless twice, and for a query that is all zeros but for `holds`. */

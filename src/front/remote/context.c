@@ -13,18 +13,11 @@
 
 int remote_create_context(struct remote *remote)
 {
-        json_t *answer = NULL;
         const char *id = remote_sandbox(remote, remote->args[0]);
         if (!id)
                 return remote->failed;
-        int status = remote_ask(remote, "POST", arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", id),
-                                model_encode(&object_context_request, &remote->context), &answer);
-        if (status == 0 && remote_option(remote, "json"))
-                cli_print_json(json_incref(answer));
-        else if (status == 0)
-                puts(remote_text(answer, "id"));
-        json_decref(answer);
-        return status;
+        return remote_make(remote, arena_text(&remote->arena, "/v1/sandboxes/%s/contexts", id),
+                model_encode(&object_context_request, &remote->context));
 }
 
 /* ---- list ---- */

@@ -7,6 +7,18 @@ int remote_ask(struct remote *remote, const char *method, const char *path, json
         return link_ask(&remote->link, method, path, body, ret, &err) < 0 ? remote_fail(&err) : 0;
 }
 
+int remote_make(struct remote *remote, const char *path, json_t *body)
+{
+        json_t *answer = NULL;
+        int status = remote_ask(remote, "POST", path, body, &answer);
+        if (status == 0 && remote_option(remote, "json"))
+                cli_print_json(json_incref(answer));
+        else if (status == 0)
+                puts(remote_text(answer, "id"));
+        json_decref(answer);
+        return status;
+}
+
 const char *remote_text(json_t *object, const char *name)
 {
         const char *text = json_string_value(json_object_get(object, name));

@@ -42,7 +42,7 @@ static int read_requirements(const char *path, json_t *body, struct csn_error *e
 int remote_build_layer(struct remote *remote)
 {
         const char *file = remote_option(remote, "requirements");
-        json_t *body = json_object(), *packages = json_array(), *answer = NULL;
+        json_t *body = json_object(), *packages = json_array();
         struct csn_error err;
         for (size_t i = 0; i < remote->args_n; i++)
                 json_array_append_new(packages, json_string(remote->args[i]));
@@ -51,13 +51,7 @@ int remote_build_layer(struct remote *remote)
                 json_decref(body);
                 return remote_fail(&err);
         }
-        int status = remote_ask(remote, "POST", "/v1/layers", body, &answer);
-        if (status == 0 && remote_option(remote, "json"))
-                cli_print_json(json_incref(answer));
-        else if (status == 0)
-                puts(remote_text(answer, "id"));
-        json_decref(answer);
-        return status;
+        return remote_make(remote, "/v1/layers", body);
 }
 
 /* ---- the folder ---- */

@@ -111,6 +111,8 @@ int remote_fail(const struct csn_error *err);
 int remote_usage(const struct remote *remote, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* link_ask(), and remote_fail() after an error.  Returns the exit status. */
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret);
+/* POST an object, and print the id of what was made, or with --json its description.  Returns the exit status. */
+int remote_make(struct remote *remote, const char *path, json_t *body);
 /* GET a list, page by page, as one array.  The caller owns the reference, also of a part before an error. */
 int remote_ask_list(struct remote *remote, const char *path, const char *name, json_t **ret);
 

@@ -6,15 +6,7 @@
 
 int remote_create(struct remote *remote)
 {
-        json_t *answer = NULL;
-        int status = remote_ask(remote, "POST", "/v1/sandboxes",
-                model_encode(&object_sandbox_request, &remote->sandbox), &answer);
-        if (status == 0 && remote_option(remote, "json"))
-                cli_print_json(json_incref(answer));
-        else if (status == 0)
-                puts(remote_text(answer, "id"));
-        json_decref(answer);
-        return status;
+        return remote_make(remote, "/v1/sandboxes", model_encode(&object_sandbox_request, &remote->sandbox));
 }
 
 /* ---- list ---- */

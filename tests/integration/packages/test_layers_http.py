@@ -106,7 +106,8 @@ def test_without_an_index_nothing_is_made(tmp_path):
 def test_the_command_builds_a_layer_by_the_daemon(web, tmp_path):
     done = web.daemon.caisson('layers', 'build', 'six==2.0', *web.state)
     layer = done.out.strip()
-    assert done.status == 0 and (web.layers / layer[4:] / 'tree/six.py').exists() and layer not in ids(web), done    # of the user, who is a tenant
+    assert done.status == 0 and (web.layers / layer[4:] / 'tree/six.py').exists(), done
+    assert layer not in ids(web)        # the command is the tenant uid:N, and ids() asks as the tenant of HTTP without a key
     (tmp_path / 'requirements.txt').write_text('# one\nsix==2.0\n')
     again = web.daemon.caisson('layers', 'build', '--json', '-r', tmp_path / 'requirements.txt', *web.state)
     assert again.status == 0 and f'"{layer}"' in again.out and '"six==2.0"' in again.out, again
