@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -84,6 +85,15 @@ class Daemon:
                     said = self.log.read_text(encoding="utf-8", errors="replace")[-500:]
                     raise Broken(f"caissond does not answer ({error}): {said}") from None
             time.sleep(0.02)
+
+    def http(self):
+        """The URL at which the daemon serves HTTP.  The kernel chose the port (engine.http=127.0.0.1:0)."""
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := re.search(r"serving (http://127\.0\.0\.1:\d+)", self.log.read_text(encoding="utf-8", errors="replace"))):
+            if time.monotonic() > deadline:
+                raise Broken("caissond does not serve HTTP")
+            time.sleep(0.02)
+        return found[1]
 
     def run(self, request):
         return ask(self.socket, REQUEST, json.dumps(request).encode())

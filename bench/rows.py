@@ -440,7 +440,7 @@ class E2bRow(Row):
     def slice(self, bench):
         with bench.daemon(self.settings) as daemon:
             daemon.settle()
-            done = subprocess.run(["/usr/bin/node", BENCH / "e2b.mjs", f"http://{self.settings['engine.http']}", str(self.runs)],
+            done = subprocess.run(["/usr/bin/node", BENCH / "e2b.mjs", daemon.http(), str(self.runs)],
                                   capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False)
         if done.returncode != 0:
             raise Broken(f"the SDK: {done.stderr.strip()[-500:]}")
@@ -462,17 +462,17 @@ class HttpRow(Row):
 
     def slice(self, bench):
         with bench.daemon(self.settings) as daemon:
-            self.ask(1)     # the first tells it what to keep ready
+            self.ask(daemon, 1)     # the first tells it what to keep ready
             daemon.settle()
             self.cpu_by = daemon.cpu_by()
             before = daemon.cpu_ns(self.cpu_by)
-            samples, elapsed, count = self.ask(self.seconds)
+            samples, elapsed, count = self.ask(daemon, self.seconds)
             daemon.settle()
             return Slice(samples, elapsed, daemon.cpu_since(self.cpu_by, before), count)
 
-    def ask(self, seconds):
+    def ask(self, daemon, seconds):
         """(nanoseconds of each request, and of all together; how many there were)"""
-        url = f"http://{self.settings['engine.http']}{self.path}"
+        url = daemon.http() + self.path
         done = subprocess.run(["wrk", "-t1", f"-c{self.connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s",
                                "-s", BENCH / "http.lua", url, "--", json.dumps(self.request) if self.request else "", self.has],
                               capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 from dataclasses import dataclass
 
@@ -108,14 +107,9 @@ def starts():
     yield StartBoundRow(bound, *load, 1.3)
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def listening():
     """Settings of a daemon that is asked over HTTP."""
-    return {"engine.http": f"127.0.0.1:{free_port()}", "engine.http_keyless": "true"}
+    return {"engine.http": "127.0.0.1:0", "engine.log_level": "info", "engine.http_keyless": "true"}
 
 
 def http():

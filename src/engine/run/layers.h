@@ -57,7 +57,8 @@ struct layer_source {
 bool layers_are_wanted(const struct run_request *request);
 /*
  * Convert the error of a query for an asker that has no record.  If the query has a problem, the code becomes
- * CSN_E_BUSY for a retryable problem, else CSN_E_INPUT.  The text begins with the code of the problem.  *ret may be *error.
+ * CSN_E_BUSY for a retryable problem, else CSN_E_INPUT.  The text begins with the code of the problem.
+ * *ret may be *error.
  */
 int layer_query_refuse(const struct layer_query *query, const struct csn_error *error, struct csn_error *ret);
 /* Close the descriptors of an answer.  Harmless twice, and for a query that is all zeros but for `holds`. */

@@ -174,7 +174,7 @@ def test_runs_of_gradings_are_in_the_audit(tmp_path):
 
 
 def test_a_daemon_that_ends_finishes_what_it_grades(tmp_path):
-    web = Web(tmp_path)
+    web = Web(tmp_path, '--set', 'engine.shutdown_ms=60s')
     answers = []
     body = {**GOOD, 'code': 'import time\ntime.sleep(1)\ndef f(x):\n    return x * 2\n'}
     thread = threading.Thread(target=lambda: answers.append(web.ask('POST', '/v1/grade', body)))
