@@ -117,7 +117,26 @@ static bool has_runs(void *owner)
         return engine->runs != NULL;
 }
 
-static const struct pools_user pools_user = { has_ready_run, has_running, has_runs };
+/* The helper thread trims after a job. */
+static void work_nothing(struct job *job)
+{
+        (void)job;
+}
+
+static void on_trimmed(struct job *job)
+{
+        (void)job;
+}
+
+/* malloc_trim(3) of a large heap takes 20 ms. */
+static void give_memory_back(void *owner)
+{
+        struct engine *engine = owner;
+        if (!engine->trim.active)
+                worker_submit(engine->workers, "", &engine->trim);
+}
+
+static const struct pools_user pools_user = { has_ready_run, has_running, has_runs, give_memory_back };
 
 /* ---- descriptors ---- */
 
@@ -169,6 +188,7 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
                 .cores = cores(),
                 .hooks = &hooks,
                 .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
+                .trim = { .work = work_nothing, .done = on_trimmed },
                 .dispatch = { .fired = dispatch_now, .owner = engine },
                 .usage_sample = { .fired = on_sample, .owner = engine } };
         snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",

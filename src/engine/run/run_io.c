@@ -88,7 +88,8 @@ static void channel_ready(struct watch *watch, uint32_t events)
                 return;
         if (events & EPOLLOUT && send_queue_flush(&run->said) < 0)
                 send_queue_done(&run->said);   /* its end is read next */
-        read_channel(run);
+        if (!run->said.held || events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                read_channel(run);
 }
 
 void run_drain(struct run *run)

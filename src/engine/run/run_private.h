@@ -184,6 +184,7 @@ struct engine {
         void *usage_listener_owner;
         struct timer usage_sample;               /* set by engine.c */
         struct timer dispatch;                   /* serves the queue; set by engine.c */
+        struct job trim;                         /* gives memory back; set by engine.c */
 };
 
 /* ---- run.c ---- */
