@@ -284,7 +284,8 @@ static void on_fetched(void *owner, int fd, uint64_t size, enum package_problem 
         if (build->err.code)
                 return;
         if (fd < 0) {
-                layer_build_fail(build, package_problem_name(problem), "%s", text);
+                layer_build_fail(build, package_problem_name(problem), "%.200s: %s",
+                        build->files[build->fetched]->filename, text);
                 return;
         }
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);

@@ -169,31 +169,67 @@ static void note_script(struct build *build, const struct package_file *file)
                 "%s %s has an installation script, which has not run", file->name, file->version);
 }
 
+/* Whether a module finds another one in the folders where Node looks, which are those above the module and its own. */
+static bool finds(json_t *lock, const char *folder, const char *name, struct arena *arena)
+{
+        for (size_t len = strlen(folder);;) {
+                char *path = arena_text(arena, "%.*s%s" FOLDER "%s", (int)len, folder, len ? "/" : "", name);
+                if (json_object_get(lock, path))
+                        return true;
+                if (!len)
+                        return false;
+                while (len && strncmp(folder + len, FOLDER, FOLDER_LEN) != 0)
+                        len--;
+                len -= len > 0; /* the slash before */
+        }
+}
+
+/*
+ * npm leaves out what it did not find of the modules that another one can do without, and npm ci wants all that are
+ * named.
+ */
+static json_t *found_optionals(struct build *build, json_t *lock, const char *folder, json_t *optionals)
+{
+        const char *name;
+        json_t *version, *found = json_object();
+        json_object_foreach(optionals, name, version) {
+                if (finds(lock, folder, name, &build->arena))
+                        json_object_set(found, name, version);
+        }
+        return found;
+}
+
 /* The entry for npm ci: what the index knows comes from the index, the rest says how the modules fit together. */
-static void lock_entry(struct build *build, const char *folder, json_t *entry, const struct package_file *file,
+static void lock_entry(struct build *build, json_t *lock, const char *folder, const struct package_file *file,
         const char *name)
 {
-        static const char *const kept[] = { "dependencies", "optionalDependencies", "peerDependencies",
-                "peerDependenciesMeta", "bin", "engines", "os", "cpu", "libc", "optional", "peer", "devOptional" };
+        static const char *const kept[] = { "dependencies", "peerDependencies", "peerDependenciesMeta", "bin", "engines", "os",
+                "cpu", "libc", "optional", "peer", "devOptional" };
+        json_t *entry = json_object_get(lock, folder);
+        json_t *optionals = found_optionals(build, lock, folder, json_object_get(entry, "optionalDependencies"));
         json_t *made = json_pack("{s:s, s:s+, s:s}", "version", file->version, "resolved", "file:files/", name,
                 "integrity", file->hash);
         for (size_t i = 0; i < ARRAY_LEN(kept); i++)
                 if (json_object_get(entry, kept[i]))
                         json_object_set(made, kept[i], json_object_get(entry, kept[i]));
+        if (json_object_size(optionals))
+                json_object_set(made, "optionalDependencies", optionals);
+        json_decref(optionals);
         json_object_set_new(build->lock, folder, made);
 }
 
-static bool take_entry(struct build *build, const char *folder, json_t *entry)
+static bool take_entry(struct build *build, json_t *lock, const char *folder)
 {
+        const json_t *entry = json_object_get(lock, folder);
         const struct package_file *file = file_of(build, folder, entry);
         char *name = arena_text(&build->arena, "%zu.tgz", build->files_n);
         if (!file)
                 return false;
         if (is_foreign(entry)) {
-                lock_entry(build, folder, entry, file, "none.tgz");
+                lock_entry(build, lock, folder, file, "none.tgz");
                 return true;
         }
-        lock_entry(build, folder, entry, file, name);
+        lock_entry(build, lock, folder, file, name);
         note_script(build, file);
         build->names[build->files_n] = name;
         build->places[build->files_n] = arena_text(&build->arena, "%s", folder + FOLDER_LEN);
@@ -214,7 +250,7 @@ static bool judge(struct build *build, json_t *lock)
                 return false;
         build->lock = json_object();
         json_object_foreach(lock, folder, entry) {
-                if (folder[0] && !take_entry(build, folder, entry))
+                if (folder[0] && !take_entry(build, lock, folder))
                         return false;
         }
         for (size_t i = 0; i < build->set.n; i++) {

@@ -60,7 +60,8 @@ const char packages_pip_install[] =
         "    if (done.status === 0)\n"                                                                                 \
         "        return;\n"                                                                                            \
         "    const lines = String(done.error ?? done.stderr).split('\\n')\n"                                           \
-        "        .map((line) => line.replace(/^npm (ERR!|error) ?(code \\S+$)?/, '').trim()).filter((line) => line);\n" \
+        "        .map((line) => line.replace(/^npm (ERR!|error) ?(code \\S+$)?/, '').trim())\n"                           \
+        "        .filter((line) => line && !/^(Log files were|A complete log)/.test(line));\n"                         \
         "    process.stderr.write(`${lines.slice(0, 2).join('; ') || 'npm has ended without a reason'}\\n`);\n"         \
         "    process.exit(1);\n"                                                                                       \
         "}\n"
