@@ -53,6 +53,7 @@ struct packages {
         char *tokens[PACKAGES_LANGUAGES]; /* of the indexes, by the places in packages_languages; or NULL */
         char *ca_pem;                     /* of the indexes; or NULL */
         struct job prune;
+        bool prune_again; /* layers were built while the helper thread pruned */
         struct timer pruning;
         struct timer serving;          /* begins builds that wait, never within find() */
         uint64_t prune_bytes, prune_ttl_ms;   /* of the settings, for the helper thread */

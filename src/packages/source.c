@@ -213,6 +213,45 @@ static int fail_remembered(struct packages *packages, struct layer_query *query,
         return -(err->code = CSN_E_SYSTEM);
 }
 
+/* ---- pruning ---- */
+
+static void prune(struct job *job)
+{
+        struct packages *packages = job->owner;
+        struct layers_pruned pruned;
+        struct csn_error err;
+        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
+                &err);
+        if (rc < 0)
+                log_text(LOG_WARN, "remove expired layers: %s", err.text);
+}
+
+static void begin_prune(struct packages *packages)
+{
+        packages->prune_again = packages->prune.active;
+        if (packages->prune.active)
+                return;
+        packages->prune_bytes = packages->settings->packages.cache_bytes;
+        packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
+        worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
+}
+
+static void pruned(struct job *job)
+{
+        struct packages *packages = job->owner;
+        if (job->dropped)
+                return;
+        if (packages->prune_again)
+                begin_prune(packages);
+        else
+                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
+}
+
+static void on_prune(struct timer *timer)
+{
+        begin_prune(timer->owner);
+}
+
 /* ---- builds ---- */
 
 static void forget(void *owner, struct layer_query *query)
@@ -293,8 +332,11 @@ static void serve_later(struct packages *packages)
 static void on_over(struct build *build)
 {
         struct packages *packages = build->packages;
-        answer_all(build);
+        bool published = build->state == BUILD_PUBLISHING;
+        answer_all(build); /* the queries hold the new layer from here on */
         layer_build_free(build);
+        if (published)
+                begin_prune(packages);
         serve_later(packages);
 }
 
@@ -435,33 +477,6 @@ static int find(void *owner, struct layer_query *query, struct csn_error *err)
 }
 
 /* ---- life ---- */
-
-static void prune(struct job *job)
-{
-        struct packages *packages = job->owner;
-        struct layers_pruned pruned;
-        struct csn_error err;
-        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
-                &err);
-        if (rc < 0)
-                log_text(LOG_WARN, "remove expired layers: %s", err.text);
-}
-
-static void pruned(struct job *job)
-{
-        struct packages *packages = job->owner;
-        if (!job->dropped)
-                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
-}
-
-static void on_prune(struct timer *timer)
-{
-        struct packages *packages = timer->owner;
-        packages->prune_bytes = packages->settings->packages.cache_bytes;
-        packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
-        if (!packages->prune.active)
-                worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
-}
 
 void packages_free(struct packages *packages)
 {

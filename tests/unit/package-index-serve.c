@@ -82,16 +82,8 @@ static void obey(const char *command, const char *argument)
                 answer(project_json(package_index_project_at(package_index, strtoul(argument, NULL, 10))));
         } else if (strcmp(command, "file") == 0) {
                 answer(file_json(file));
-        } else if (strcmp(command, "find") == 0) {
-                answer(file_json(package_index_find(package_index, argument, NULL, NULL)));
         } else if (strcmp(command, "download") == 0 && file) {
                 package_index_download(package_index, file, on_downloaded, NULL);
-        } else if (strcmp(command, "permit") == 0 && file) {
-                package_index_permit(package_index, file);
-                answer(json_true());
-        } else if (strcmp(command, "lock") == 0) {
-                package_index_lock(package_index);
-                answer(json_true());
         } else if (strcmp(command, "stop") == 0) {
                 package_index_stop_serving(package_index);
                 answer(json_true());

@@ -152,12 +152,6 @@ void package_index_close(struct package_index *index);
 void package_index_stop_serving(struct package_index *index);
 
 /*
- * From now on serve the files named by package_index_permit(), and no document: for an installer with a lock.
- */
-void package_index_lock(struct package_index *index);
-void package_index_permit(struct package_index *index, const struct package_file *file);
-
-/*
  * Load the document of a project without a client.  done() is called once, perhaps before the return, unless the index
  * is closed before; done() must not close the index.
  */
@@ -174,12 +168,6 @@ const struct package_project *package_index_project_at(const struct package_inde
  * A resolver's lock is judged by this function: the result is from the index, not from the resolver.
  */
 const struct package_file *package_index_file(const struct package_index *index, const char *url);
-/*
- * The offered file of a loaded project with this hash (in the format of struct package_file) and this version; NULL for
- * either: any.
- */
-const struct package_file *package_index_find(const struct package_index *index, const char *name, const char *version,
-        const char *hash);
 
 /*
  * Fetch a file; a file is fetched once.  done() is called once, perhaps before the return, unless the index is

@@ -125,7 +125,6 @@ struct package_index {
         struct spool *spools;
         struct call *calls;                /* of package_index_load() and package_index_download() */
         uint64_t spooled_bytes, spooled_files, document_bytes;
-        bool is_locked;                    /* package_index_lock() */
         struct package_index_usage usage;
         enum package_problem failure;      /* package_index_failure() */
         char failure_text[PACKAGE_TEXT_MAX + 160];
