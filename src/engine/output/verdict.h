@@ -50,6 +50,8 @@ struct complaint {
         bool no_network;               /* its sandbox has no network */
         struct bytes code, printed;    /* the program's text; its standard error */
         int exit_status;               /* or -1 */
+        const struct layer_use *layers; /* of the run */
+        size_t layers_n;
 };
 
 /*
@@ -59,8 +61,9 @@ struct complaint {
 const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 /*
- * The advice for a Python program that imports a missing module (modules.c): names the module, the installed module
- * with the nearest name, and how to ask for a package.  NULL: another failure.  From the arena.
+ * The advice for a program of Python or Node that imports a missing module (modules.c): names the module, the installed
+ * module with the nearest name, the packages of the run, and how to ask for a package.  NULL: another failure.  From the
+ * arena.
  */
 char *modules_advice(const struct complaint *complaint, struct arena *arena);
 

@@ -252,6 +252,17 @@ def test_more_packages_than_allowed_are_refused(tmp_path, index):
         assert len(completed(web, '1', packages=['part-0', 'part-1'])['layers'][0]['packages']) == 4
 
 
+@pytest.mark.parametrize('code, name', [('require("lefft")', 'main.js'), ('import "lefft"', 'main.mjs')])
+def test_a_missing_module_has_a_hint(web, code, name):
+    hint = run(web, code, name=name, packages=['left@1'])['error']['hint']
+    for words in ('The module lefft is not installed', 'Did you mean left?', 'left@1.0.0', 'field packages'):
+        assert words in hint, hint
+    hint = run(web, code.replace('lefft', 'qzqzqz/deep'), name=name)['error']['hint']
+    assert 'The module qzqzqz is' in hint and 'Did you mean' not in hint
+    hint = run(web, code.replace('lefft', './lefft'), name=name)['error']['hint']
+    assert 'File not found' in hint or './lefft' in hint, hint
+
+
 def test_a_layer_of_node_in_lasting_sandboxes_and_contexts(web):
     status, _, sandbox = web.ask('POST', '/v1/sandboxes', {'packages': {'node': ['right']}})
     assert status == 201 and sandbox['layers'][0]['packages'], sandbox
