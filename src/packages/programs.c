@@ -8,6 +8,9 @@
         "'--isolated', '--quiet', '--no-input', '--no-color', '--no-cache-dir', '--disable-pip-version-check', "       \
         "'--progress-bar', 'off'"
 
+/* Programs in sandboxes have an interpreter for pip that answers installations (src/lang/installs). */
+#define OWN_PIP "os.environ.pop('PIP_PYTHON', None)\n"
+
 /* The exit status 0 of pip comes as an exception, too. */
 #define RUN_PIP                                                                                                        \
         "try:\n"                                                                                                       \
@@ -17,7 +20,7 @@
         "        raise\n"
 
 const char packages_pip_resolve[] =
-        "import json, platform, runpy, sys\n"
+        "import json, os, platform, runpy, sys\n" OWN_PIP
         "sys.argv = ['pip', 'install', " COMMON
         ", '--dry-run', '--ignore-installed', '--only-binary', ':all:', '--retries', '1',\n"
         "            '--timeout', '60', '--index-url', '" PACKAGE_INDEX_BASE
@@ -33,7 +36,7 @@ const char packages_pip_resolve[] =
 
 /* The tree is immutable, so byte code needs no check of its source: unchecked-hash (PEP 552). */
 const char packages_pip_install[] =
-        "import compileall, py_compile, runpy, sys\n"
+        "import compileall, os, py_compile, runpy, sys\n" OWN_PIP
         "sys.argv = ['pip', 'install', " COMMON
         ", '--no-index', '--no-deps', '--no-compile', '--require-hashes', '--only-binary', ':all:',\n"
         "            '--no-warn-script-location', '--find-links', 'files', '--target', 'tree', '-r', 'lock.txt']\n" RUN_PIP
