@@ -232,7 +232,8 @@ static void on_installed(void *owner, const struct run_result *result)
         struct build *build = owner;
         bool well = went_well(result) && !result->files_truncated;
         const char *tail = well ? "" : log_tail(build, result);
-        const char *status = result->status == status_COMPLETED || result->status == status_FAILED ? "failed" : "was ended";
+        bool ended = result->status == status_COMPLETED || result->status == status_FAILED;
+        const char *status = ended ? "failed" : "was ended";
         build->report = last_line(result);
         run_free(build->run);
         build->run = NULL;
@@ -408,7 +409,8 @@ static void explain(struct build *build, const char *tail)
         const char *text;
         for (size_t i = 0; (project = package_index_project_at(build->index, i)); i++)
                 if (project->is_loaded && project->problem != PACKAGE_FINE) {
-                        layer_build_fail(build, package_problem_name(project->problem), "%s: %s", project->name, project->text);
+                        layer_build_fail(build, package_problem_name(project->problem), "%s: %s", project->name,
+                                project->text);
                         return;
                 }
         problem = package_index_failure(build->index, &text);

@@ -93,8 +93,9 @@ static bool permits(const json_t *list, const char *name)
 static bool is_foreign(const json_t *entry)
 {
         return json_is_true(json_object_get(entry, "optional")) &&
-                (!permits(json_object_get(entry, "os"), "linux") || !permits(json_object_get(entry, "cpu"), processor()) ||
-                        !permits(json_object_get(entry, "libc"), "glibc"));
+                !(permits(json_object_get(entry, "os"), "linux") &&
+                        permits(json_object_get(entry, "cpu"), processor()) &&
+                        permits(json_object_get(entry, "libc"), "glibc"));
 }
 
 /* ---- judging ---- */
@@ -203,8 +204,8 @@ static json_t *found_optionals(struct build *build, json_t *lock, const char *fo
 static void lock_entry(struct build *build, json_t *lock, const char *folder, const struct package_file *file,
         const char *name)
 {
-        static const char *const kept[] = { "dependencies", "peerDependencies", "peerDependenciesMeta", "bin", "engines", "os",
-                "cpu", "libc", "optional", "peer", "devOptional" };
+        static const char *const kept[] = { "dependencies", "peerDependencies", "peerDependenciesMeta", "bin", "engines",
+                "os", "cpu", "libc", "optional", "peer", "devOptional" };
         json_t *entry = json_object_get(lock, folder);
         json_t *optionals = found_optionals(build, lock, folder, json_object_get(entry, "optionalDependencies"));
         json_t *made = json_pack("{s:s, s:s+, s:s}", "version", file->version, "resolved", "file:files/", name,
@@ -237,7 +238,8 @@ static bool take_entry(struct build *build, json_t *lock, const char *folder)
         return true;
 }
 
-/* The resolver is not trusted: each file of its lock has to be one that the index has offered, and no root is missing. */
+/* The resolver is not trusted: each file of its lock has to be one that the index has offered, and no package of the
+ * request may be missing. */
 static bool judge(struct build *build, json_t *lock)
 {
         const char *folder;
@@ -293,7 +295,7 @@ static int open_beneath(int tree_fd, const char *path, int flags)
         return (int)syscall(SYS_openat2, tree_fd, path, &how, sizeof how);
 }
 
-/* The length of the folder of a path such as left/node_modules/.bin/left-cli; 0: the path is no link of a .bin folder. */
+/* The length of the folder of a path such as left/node_modules/.bin/left-cli; 0: the path is not in a .bin folder. */
 static size_t bin_folder(const char *path)
 {
         static const char bin[] = ".bin", nested[] = "/node_modules/.bin";
@@ -316,7 +318,7 @@ static void add_link(struct build *build, int tree_fd, const char *path, const c
                 return;
         char *folder = arena_copy(&build->arena, path, len);
         char *slash = strrchr(folder, '/');
-        char *above = slash ? arena_copy(&build->arena, folder, (size_t)(slash - folder)) : arena_text(&build->arena, ".");
+        char *above = arena_copy(&build->arena, slash ? folder : ".", slash ? (size_t)(slash - folder) : 1);
         auto_fd above_fd = open_beneath(tree_fd, above, O_RDONLY | O_DIRECTORY);
         if (above_fd < 0 || (mkdirat(above_fd, ".bin", 0755) < 0 && errno != EEXIST))
                 return;

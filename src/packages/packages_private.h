@@ -37,12 +37,11 @@ struct package_language {
         bool (*judge)(struct build *build, json_t *lock);
         /* Write what the installer reads besides the files.  Errors: CSN_E_SYSTEM. */
         int (*write_lock)(const struct build *build, int work_fd, struct csn_error *err);
-        /* In a helper thread: complete the tree, of which the sandbox gave regular files alone, and list its modules. */
+        /* In a helper thread: complete the tree, of which only regular files left the sandbox, and list its modules. */
         void (*finish)(struct build *build, int tree_fd);
 };
 
 extern const struct package_language packages_python, packages_node;
-extern const struct package_language *const packages_languages[PACKAGES_LANGUAGES];
 
 struct packages {
         struct engine *engine;
@@ -50,7 +49,7 @@ struct packages {
         struct layers *layers;
         struct build *builds;     /* all, in the order in which they came */
         size_t builds_n, running; /* running: builds beyond BUILD_WAITING */
-        char *tokens[PACKAGES_LANGUAGES]; /* of the indexes, by the places in packages_languages; or NULL */
+        char *tokens[PACKAGES_LANGUAGES]; /* of the indexes of Python and Node; or NULL */
         char *ca_pem;                     /* of the indexes; or NULL */
         struct job prune;
         bool prune_again; /* layers were built while the helper thread pruned */

@@ -1,6 +1,6 @@
 /*
- * The programs of build sandboxes.  pip is called as the module that it is, so that a forked interpreter of the pool can
- * be used; npm is a child process.  The settings of both come from the command line alone.
+ * The programs of build sandboxes.  pip is called as the module that it is, so that a forked interpreter of the pool
+ * can be used; npm is a child process.  The settings of both come from the command line alone.
  */
 #include "packages/packages_private.h"
 

@@ -92,7 +92,7 @@ static int use_named(struct packages *packages, struct layer_query *query, struc
 
 /* ---- requests ---- */
 
-const struct package_language *const packages_languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
+static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
 
 /* Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash. */
 static char *runtime_identity(const struct package_language *language, struct arena *arena)
@@ -112,8 +112,8 @@ static const struct package_language *own_language(const struct layer_query *que
 {
         const char *name = strcmp(query->language, "typescript") == 0 ? "javascript" : query->language;
         for (size_t i = 0; i < PACKAGES_LANGUAGES; i++)
-                if (strcmp(packages_languages[i]->name, name) == 0)
-                        return packages_languages[i];
+                if (strcmp(languages[i]->name, name) == 0)
+                        return languages[i];
         return NULL;
 }
 
@@ -348,7 +348,7 @@ static void on_due(struct build *build)
 static const char *token_of(const struct packages *packages, const struct package_language *language)
 {
         for (size_t i = 0; i < PACKAGES_LANGUAGES; i++)
-                if (packages_languages[i] == language)
+                if (languages[i] == language)
                         return packages->tokens[i];
         return NULL;
 }
@@ -447,7 +447,7 @@ static int find_next(struct packages *packages, struct layer_query *query, struc
 {
         int rc = 1;
         while (rc > 0 && query->next_language < PACKAGES_LANGUAGES)
-                rc = find_one(packages, packages_languages[query->next_language++], query, err);
+                rc = find_one(packages, languages[query->next_language++], query, err);
         return rc;
 }
 
@@ -529,8 +529,9 @@ int packages_prepare(const struct settings *settings, struct packages **ret, str
         *ret = NULL;
         int rc = read_setting_file(settings->packages.ca_file, "packages.ca_file", &packages->ca_pem, err);
         for (size_t i = 0; i < PACKAGES_LANGUAGES && rc == 0; i++) {
-                const struct package_language *language = packages_languages[i];
-                rc = read_setting_file(language->token_file(settings), language->token_setting, &packages->tokens[i], err);
+                const struct package_language *language = languages[i];
+                rc = read_setting_file(language->token_file(settings), language->token_setting, &packages->tokens[i],
+                        err);
                 if (packages->tokens[i])
                         packages->tokens[i][strcspn(packages->tokens[i], " \t\r\n")] = 0;
         }

@@ -161,7 +161,8 @@ static void build_env(struct launch *launch)
                         env[n++] =
                                 arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
         /* Each form of a call of pip asks this interpreter; with a network the real pip works. */
-        if (request->network == network_NONE && launch->backend == &backend_native && !has_variable(request, "PIP_PYTHON"))
+        if (request->network == network_NONE && launch->backend == &backend_native &&
+                !has_variable(request, "PIP_PYTHON"))
                 env[n++] = arena_text(arena, "PIP_PYTHON=" INSTALLS "/pip");
         if (path)
                 env[n++] = path;

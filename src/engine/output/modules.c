@@ -86,8 +86,9 @@ static const char *modules_nearest(const struct complaint *of, const struct miss
         bool python = kind->folders == python_folders;
         *nearest = (struct nearest){ .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
         for (size_t i = 0; i < of->layers_n; i++)
-                for (size_t k = 0; k < of->layers[i].packages_n && strcmp(of->layers[i].language, python ? "python" : "javascript") == 0; k++)
-                        consider(nearest, of->layers[i].packages[k], name_length(of->layers[i].packages[k]));
+                if (strcmp(of->layers[i].language, python ? "python" : "javascript") == 0)
+                        for (size_t k = 0; k < of->layers[i].packages_n; k++)
+                                consider(nearest, of->layers[i].packages[k], name_length(of->layers[i].packages[k]));
         for (size_t i = 0; kind->folders[i]; i++) {
                 glob_t found = { 0 };
                 if (glob(kind->folders[i], GLOB_NOSORT, NULL, &found) == 0)
@@ -123,7 +124,8 @@ char *modules_advice(const struct complaint *of, struct arena *arena)
         for (size_t i = 0; of->message && i < ARRAY_LEN(kinds); i++) {
                 const struct missing *kind = &kinds[i];
                 struct nearest nearest;
-                if (strcmp(of->language, kind->language) != 0 || strncmp(of->message, kind->begin, strlen(kind->begin)) != 0)
+                if (strcmp(of->language, kind->language) != 0 ||
+                        strncmp(of->message, kind->begin, strlen(kind->begin)) != 0)
                         continue;
                 const char *text = of->message + strlen(kind->begin);
                 size_t len = module_name(kind, text);
