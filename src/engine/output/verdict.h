@@ -62,8 +62,8 @@ const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 /*
  * The advice for a program of Python or Node that imports a missing module (modules.c): names the module, the installed
- * module with the nearest name, the packages of the run, and how to ask for a package.  NULL: another failure.  The text
- * lives in the arena.
+ * module with the nearest name, the packages of the run, and how to ask for a package.  NULL: another failure.  The
+ * text lives in the arena.
  */
 char *modules_advice(const struct complaint *complaint, struct arena *arena);
 
