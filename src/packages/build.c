@@ -140,12 +140,14 @@ static struct run_request *new_run(struct build *build, const char *program)
         return request;
 }
 
-/* The last line that the installer has written. */
+/* The last line that the installer has written; else the engine's own words about the end of the run. */
 static const char *log_tail(struct build *build, const struct run_result *result)
 {
         const struct bytes *text = &result->stderr;
         size_t from = text->len > LOG_MAX ? text->len - LOG_MAX : 0;
         char *tail = arena_copy(&build->arena, text->len ? text->bytes + from : "", text->len - from);
+        if (!text->len && HAS(result, run_result, error) && result->error.message)
+                tail = arena_text(&build->arena, "%.400s", result->error.message);
         log_text(LOG_DEBUG, "a build sandbox has written: %s", tail);
         /* The last line says what went wrong; the lines before are the way to that place. */
         for (size_t end = strlen(tail); end && (unsigned char)tail[end - 1] <= ' ';)
@@ -230,17 +232,23 @@ static void on_published(struct job *job)
 static void on_installed(void *owner, const struct run_result *result)
 {
         struct build *build = owner;
-        bool well = went_well(result) && !result->files_truncated;
+        bool truncated = result->files_truncated, well = went_well(result) && !truncated;
         const char *tail = well ? "" : log_tail(build, result);
-        bool ended = result->status == status_COMPLETED || result->status == status_FAILED;
-        const char *status = ended ? "failed" : "was ended";
+        const char *status = status_name(result->status);
         build->report = last_line(result);
         run_free(build->run);
         build->run = NULL;
         if (build->err.code)
                 return;
+        if (truncated) {
+                layer_build_fail(build, "too_large", "the packages have more files than packages.max_files=%" PRIu64
+                                ", or files that are deeper than 32 folders",
+                        build->packages->settings->packages.max_files);
+                return;
+        }
         if (!well) {
-                layer_build_fail(build, "build_failed", "%s %s: %s", build->language->installer, status, tail);
+                layer_build_fail(build, "build_failed", "the run of %s has the status %s: %s",
+                        build->language->installer, status, tail);
                 return;
         }
         loop_untimer(loop_of(build), &build->timer);

@@ -39,6 +39,8 @@ def indexed():
         index.add_npm('hashless', '1.0.0')
         index.behave('hashless', hashes=False)
         index.add_npm('large', '1.0.0', hostile={'giant': {'large.bin': 80_000_000}})
+        index.add_npm('deep', '1.0.0', {'index.js': '', '/'.join(['d'] * 40) + '/file.js': ''})
+        index.add_npm('many', '1.0.0', {'index.js': ''} | {f'file{number}.js': '' for number in range(600)})
         index.add_npm('bomb', '1.0.0', hostile={'bomb': {'bomb.bin': 80_000_000}})
         index.add_npm('by-git', '1.0.0', dependencies={'left': 'git+https://127.0.0.1:9/left.git'})
         index.add_npm('by-github', '1.0.0', dependencies={'left': 'someone/left'})
@@ -66,7 +68,7 @@ def indexed():
 
 @pytest.fixture(name='web', scope='module')
 def running(tmp_path_factory, index):
-    with serving(tmp_path_factory.mktemp('node'), *settings_of(index, 'packages.max_bytes=64MiB', 'packages.deny=denied', 'packages.allow=left, right')) as web:
+    with serving(tmp_path_factory.mktemp('node'), *settings_of(index, 'packages.max_bytes=64MiB', 'packages.max_files=500', 'packages.deny=denied', 'packages.allow=left, right')) as web:
         yield web
 
 
@@ -177,7 +179,7 @@ console.log(fs.readdirSync('/opt/node_modules').join());
 
 @pytest.mark.parametrize('code, package', [('package_not_found', 'nowhere'), ('too_new', 'young'), ('hash_mismatch', 'lying'), ('index_unreachable', 'broken'),
                                            ('no_upload_time', 'timeless'), ('index_untrusted', 'hashless'), ('version_conflict', 'conflict'), ('not_allowed', 'denied'),
-                                           ('version_conflict', 'left@9'), ('too_large', 'large'), ('build_failed', 'bomb')])
+                                           ('version_conflict', 'left@9'), ('too_large', 'large'), ('too_large', 'deep'), ('too_large', 'many'), ('build_failed', 'bomb')])
 def test_a_refusal_has_its_code(web, code, package):
     record = failed(web, code, package)
     assert package.split('@')[0] in record['error']['message'] or code in ('version_conflict', 'too_large', 'build_failed'), record
@@ -285,6 +287,9 @@ def test_a_layer_is_made_ahead(web):
     status, _, layer = web.ask('POST', '/v1/layers', {'packages': {'node': ['left@1', '@scope/named']}})
     assert status in (200, 201) and layer['language'] == 'javascript', layer
     assert completed(web, LEFT, layers=[layer['id']])['stdout'].startswith('1.0.0')
+    for more in ({'packages': {'node': ['left@1'], 'python': ['six']}}, {'packages': ['node:left@1'], 'requirements': 'six\n'}):
+        status, _, problem = web.ask('POST', '/v1/layers', more)
+        assert status == 422 and problem['field'] == '/packages' and 'each language' in problem['detail'], problem
 
 
 def test_the_real_registry(tmp_path):
