@@ -64,15 +64,14 @@ static int choose_name(struct launch *launch, struct csn_error *err)
 
 /* ---- environment ---- */
 
-#define INSTALLS LANG_RUNNER_MOUNT "/installs" /* scripts that answer typed installations (src/lang/installs) */
-#define USUAL_PATH INSTALLS "/bin:/usr/local/bin:/usr/bin:/bin"
+#define INSTALLS "/opt/caisson/installs" /* scripts that answer typed installations (src/lang/installs) */
 #define TOOLS_PYTHON "/opt/caisson/tools/python"
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
 #define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
 /* What every program finds; a request's variables of the same name replace these. */
 static const char *const usual_env[] = {
-        "PATH=" USUAL_PATH,
+        "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin",
         "HOME=/home/user",                       /* SANDBOX_HOME */
         "USER=user",
         "LOGNAME=user",
@@ -103,7 +102,7 @@ static const struct pair proxy_env[] = {
 /* For programs that are started inside; a runner looks for the first, and gives its own program the rest. */
 static const char *const tools_env[] = {
         "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
-        "PATH=" USUAL_PATH TOOLS_PATH,
+        "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
         "PYTHONPATH=" TOOLS_PYTHON,
         "NODE_PATH=/opt/caisson/tools/node",
 };
