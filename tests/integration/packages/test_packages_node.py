@@ -1,10 +1,12 @@
 """Packages of Node: npm resolves and installs in closed sandboxes from a private registry; both kinds of modules, and each refusal."""
 
+import json
 import shutil
 import urllib.request
 
 import pytest
 
+from cli import caisson
 from private_index import PrivateIndex
 from test_packages import serving
 
@@ -290,6 +292,12 @@ def test_a_layer_is_made_ahead(web):
     for more in ({'packages': {'node': ['left@1'], 'python': ['six']}}, {'packages': ['node:left@1'], 'requirements': 'six\n'}):
         status, _, problem = web.ask('POST', '/v1/layers', more)
         assert status == 422 and problem['field'] == '/packages' and 'each language' in problem['detail'], problem
+
+
+def test_doctor_looks_for_npm(index):
+    done = caisson('doctor', '--json', env={'CAISSON_PACKAGES_NODE_REGISTRY_URL': index.npm_url})
+    [check] = [one for one in json.loads(done.out)['checks'] if one['name'] == 'packages of Node']
+    assert check['state'] == 'ok' and '/usr/bin/npm' in check['fact'], check
 
 
 def test_the_real_registry(tmp_path):
