@@ -487,7 +487,7 @@ static void serve_index(void *owner, int listen_fd)
         const struct package_index_settings options = { .kind = build->language->kind,
                 .url = build->language->url(packages->settings),
                 .token = build->token,
-                .ca_pem = packages->ca_pem,
+                .trust = packages->trust,
                 .spool_folder = layers_path(packages->layers),
                 .min_age_ms = settings->min_age,
                 .require_upload_time = settings->require_upload_time,

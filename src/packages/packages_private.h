@@ -50,7 +50,7 @@ struct packages {
         struct build *builds;     /* all, in the order in which they came */
         size_t builds_n, running; /* running: builds beyond BUILD_WAITING */
         char *tokens[PACKAGES_LANGUAGES]; /* of the indexes of Python and Node; or NULL */
-        char *ca_pem;                     /* of the indexes; or NULL */
+        struct package_trust *trust;      /* of the indexes; NULL: the host's authorities */
         struct job prune;
         bool prune_again; /* layers were built while the helper thread pruned */
         struct timer pruning;

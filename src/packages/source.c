@@ -488,7 +488,7 @@ void packages_free(struct packages *packages)
                         explicit_bzero(packages->tokens[i], strlen(packages->tokens[i]));
                 free(packages->tokens[i]);
         }
-        free(packages->ca_pem);
+        package_trust_free(packages->trust);
         free(packages);
 }
 
@@ -522,12 +522,25 @@ static int read_setting_file(const char *path, const char *setting, char **ret, 
         return 0;
 }
 
+static int read_trust(const char *path, struct package_trust **ret, struct csn_error *err)
+{
+        struct csn_error why;
+        char *pem = NULL;
+        int rc = read_setting_file(path, "packages.ca_file", &pem, err);
+        if (rc == 0 && pem && package_trust_new(pem, ret, &why) < 0) {
+                err_field(err, "packages.ca_file", "packages.ca_file: %.200s: %.200s", path, why.text);
+                rc = -(err->code = CSN_E_CONFIG);
+        }
+        free(pem);
+        return rc;
+}
+
 int packages_prepare(const struct settings *settings, struct packages **ret, struct csn_error *err)
 {
         struct packages *packages = mem_alloc(sizeof *packages);
         *packages = (struct packages){ .settings = settings };
         *ret = NULL;
-        int rc = read_setting_file(settings->packages.ca_file, "packages.ca_file", &packages->ca_pem, err);
+        int rc = read_trust(settings->packages.ca_file, &packages->trust, err);
         for (size_t i = 0; i < PACKAGES_LANGUAGES && rc == 0; i++) {
                 const struct package_language *language = languages[i];
                 rc = read_setting_file(language->token_file(settings), language->token_setting, &packages->tokens[i],

@@ -120,12 +120,23 @@ static void on_line(struct watch *watch, uint32_t events)
         }
 }
 
+static void trust(struct package_index_settings *settings, const char *pem)
+{
+        struct package_trust *parsed;
+        struct csn_error err;
+        if (package_trust_new(pem, &parsed, &err) < 0) {
+                fprintf(stderr, "%s\n", err.text);
+                exit(1);
+        }
+        settings->trust = parsed;
+}
+
 static void set(struct package_index_settings *settings, const char *name, const char *value)
 {
         if (strcmp(name, "token") == 0)
                 settings->token = value;
         else if (strcmp(name, "ca_pem") == 0)
-                settings->ca_pem = value;
+                trust(settings, value);
         else if (strcmp(name, "spool_folder") == 0)
                 settings->spool_folder = value;
         else if (strcmp(name, "min_age_ms") == 0)

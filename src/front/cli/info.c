@@ -21,6 +21,7 @@ static int print_checks(const struct doctor_check *checks, size_t n)
         static const struct { const char *word, *colour;
         } states[] = {
                 [CHECK_OK] = { "ok", "\033[32m" },
+                [CHECK_NOTE] = { "note", "" },
                 [CHECK_WEAKER] = { "weaker", "\033[33m" },
                 [CHECK_MISSING] = { "missing", "\033[31m" },
         };
@@ -33,7 +34,7 @@ static int print_checks(const struct doctor_check *checks, size_t n)
                         printf("         remedy: %s\n", checks[i].remedy);
                 worst = (int)checks[i].state > worst ? (int)checks[i].state : worst;
         }
-        puts(worst == CHECK_OK       ? "\nEvery layer can be enforced here."
+        puts(worst <= CHECK_NOTE     ? "\nEvery layer can be enforced here."
              : worst == CHECK_WEAKER ? "\nPrograms can be run; what is weaker is named in each record."
                                      : "\nPrograms cannot be run in a sandbox here until what is missing is there.");
         return worst == CHECK_MISSING ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
@@ -146,13 +147,15 @@ static size_t look_at_host(const struct settings *settings, struct doctor_check 
         /* Where no program runs at all there is nothing to say of one language. */
         if (check->state == CHECK_OK && check + 1 < checks + CHECKS_MAX)
                 try_zygote(settings, ++check);
+        if (check->state != CHECK_MISSING && check + 1 < checks + CHECKS_MAX)
+                cli_look_at_libraries(settings, ++check);
         n = (size_t)(check - checks) + 1;
         return n + look_at_installers(settings, checks + n, CHECKS_MAX - n);
 }
 
 static int doctor(int argc, char **argv, const struct settings *settings)
 {
-        static const char *const words[] = { "ok", "weaker", "missing" };
+        static const char *const words[] = { "ok", "note", "weaker", "missing" };
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)

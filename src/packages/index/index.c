@@ -145,7 +145,7 @@ static void copy_settings(struct package_index *index, const struct package_inde
 {
         struct package_index_settings *settings = &index->settings;
         *settings = *from;
-        settings->url = settings->token = settings->ca_pem = NULL;
+        settings->url = settings->token = NULL;
         settings->base_url = copy_text(index, from->base_url ? from->base_url : PACKAGE_INDEX_BASE);
         settings->spool_folder = copy_text(index, from->spool_folder);
         settings->share = copy_text(index, from->share ? from->share : "");

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -374,11 +375,32 @@ def test_a_certificate_is_checked_with_the_given_authority(tmp_path):
             url = gateway.files('alpha')[made.filename]['url']
             assert gateway.ask('download', url)['problem'] == ''
         asked = len(index.requests)
-        for settings in ([], [f'ca_pem={other[0].read_text()}'], ['ca_pem=none']):
+        for settings in ([], [f'ca_pem={other[0].read_text()}']):
             with served(index, f'token={TOKEN}', *settings) as gateway:
                 assert gateway.get('/simple/alpha/')[0] == 424
                 assert gateway.ask('project', 'alpha')['problem'] == 'index_untrusted', settings
         assert len(index.requests) == asked == 2
+
+
+@pytest.mark.parametrize('text', ['', 'none', '-----BEGIN CERTIFICATE-----\nTk9ORQ==\n-----END CERTIFICATE-----\n'])
+def test_authorities_that_cannot_be_read_are_an_error(text):
+    done = subprocess.run([SERVE, 'python', 'https://127.0.0.1/', f'ca_pem={text}'], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert done.returncode == 1 and 'certificate' in done.stderr
+
+
+def test_no_step_is_long_with_many_authorities(tmp_path):
+    certificate = make_certificate(tmp_path)
+    end = '-----END CERTIFICATE-----\n'
+    authorities = Path('/etc/ssl/certs/ca-certificates.crt').read_text().split(end)[:70]        # as long as an argument may be
+    many = certificate[0].read_text() + ''.join(one + end for one in authorities)
+    for _ in range(TRIES):
+        with PrivateIndex(certificate=certificate) as index:
+            index.add_wheel('alpha', '1.0')
+            with served(index, f'ca_pem={many}', program=PROBED) as gateway:
+                assert gateway.get('/simple/alpha/')[0] == 200
+        if not gateway.errors:
+            return
+    raise AssertionError(gateway.errors)
 
 
 # ---- clients ----
