@@ -170,7 +170,7 @@ static void each_field_refuses_another_type(void)
 {
         static const char *const others[] = {
                 [KIND_NUM] = "\"5\"", [KIND_INT] = "1.5",  [KIND_REAL] = "\"1\"",       [KIND_BOOL] = "1",
-                [KIND_TEXT] = "5",    [KIND_BYTES] = "[]", [KIND_ENUM] = "\"neither\"", [KIND_TEXTS] = "{}",
+                [KIND_TEXT] = "5",    [KIND_BYTES] = "[]", [KIND_ENUM] = "\"neither\"", [KIND_TEXTS] = "5",
                 [KIND_PAIRS] = "[]",  [KIND_SUB] = "[]",   [KIND_LIST] = "{}",
         };
         for (size_t i = 0; i < ARRAY_LEN(objects); i++)
