@@ -22,7 +22,7 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_packages_settings, object_python_packages_settings;
+extern const struct object object_engine_settings, object_images_settings, object_packages_settings, object_python_packages_settings;
 
 struct setting {
         char key[64];              /* "limits.wall_ms" */
@@ -38,6 +38,7 @@ struct settings {
         struct limits limits;      /* defaults for requests */
         struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
+        struct images_settings images;                   /* images.* */
         struct packages_settings packages;               /* packages.* */
         struct python_packages_settings python_packages; /* packages.python.* */
         /* The sections mcpServers and tools, for tools/sources/sources.h, with all values as texts; NULL: none. */
@@ -99,6 +100,8 @@ bool settings_private_dir(char *ret, size_t size);
 char *settings_state_dir(const struct settings *settings, struct arena *arena);
 /* Folder of layers, packages.cache_dir or below the state folder; the text lives in `arena`. */
 char *settings_layers_dir(const struct settings *settings, struct arena *arena);
+/* Folder of images, images.dir or below the state folder; the text lives in `arena`. */
+char *settings_images_dir(const struct settings *settings, struct arena *arena);
 
 /* ---- profiles ---- */
 

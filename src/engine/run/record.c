@@ -493,6 +493,10 @@ static void record_request(struct run *run)
                 result->packages_n = request->packages_n;
                 MARK(result, run_result, packages);
         }
+        if (run->launch.image) {
+                launch_describe_image(&run->launch, &result->image);
+                MARK(result, run_result, image);
+        }
         if (run->launch.work_dir)
                 SET(result, run_result, work_dir, arena_text(&run->launch.arena, "%s", run->launch.work_dir));
 }
