@@ -21,7 +21,7 @@ static const struct {
         bool is_emptied;
 } folders[] = {
         { "usr", false }, { "etc", false }, { "opt", false }, { "var", false }, { "proc", true }, { "dev", true },
-        { "sys", true }, { "run", true }, { "tmp", true }, { "home", true }, { "home/user", false },
+        { "run", true }, { "tmp", true }, { "home", true }, { "home/user", false },
         { "opt/caisson", true }, { "opt/packages", true }, { "opt/node_modules", true },
 };
 
@@ -218,6 +218,8 @@ int image_settle(const struct image_staging *staging, struct arena *arena, struc
         for (size_t i = 0; i < ARRAY_LEN(folders); i++)
                 if (make_folder(tree_fd, folders[i].path, folders[i].is_emptied, err) < 0)
                         return -err->code;
+        if (image_remove_entry(tree_fd, "sys") < 0)
+                return failed(err, "sys");
         if (make_files(tree_fd, err) < 0 || make_links(tree_fd, err) < 0)
                 return -err->code;
         find_interpreters(tree_fd, arena, image);

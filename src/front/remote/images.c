@@ -146,7 +146,7 @@ static void print_image(const struct stored_image *image)
         add_row(&buf, "name", image->name);
         add_row(&buf, "id", image->id);
         add_row(&buf, "kind", image->kind);
-        add_row(&buf, "digest", image->digest);
+        buf_printf(&buf, "%-12s %s\n", "digest", image->digest);
         snprintf(text, sizeof text, "%llu files, %.1f MiB", (unsigned long long)image->files,
                 (double)image->bytes / (double)MIB);
         add_row(&buf, "size", text);
