@@ -2,6 +2,7 @@
  * images: root file systems that programs can run in, in one folder that several daemons may share.
  *
  *   store.c      the folder: names, finding, listing, removal, making
+ *   names.c      names, errors
  *   manifest.c   image.json: reading and writing
  *   settle.c     a tree after unpacking: mount points, interpreters, libraries
  *   import.c     from an archive to an image; a library of its own with a header of its own (import.h)
@@ -12,11 +13,11 @@
  *
  *   .names/NAME     a link to HEX: the image of this name
  *   HEX/image.json  facts about the image
- *   HEX/tree/       the root file system; mounted read-only into sandboxes
+ *   HEX/tree/       the root file system, mounted read-only into sandboxes
  *
  * An image exists if a name leads to its folder.  Users of an image hold a shared flock(2) of the folder HEX, its maker
- * holds an exclusive one.  A folder without a name and without a lock is removed by the next images_open(), so a kill at
- * any moment leaves whole images only.
+ * holds an exclusive one.  images_sweep() removes folders without a name and without a lock, so a kill at any moment
+ * leaves whole images only.
  *
  * No function uses global state.  Functions whose comment says "long" read or remove whole trees; the others take less
  * than a millisecond on a local disk.
@@ -35,11 +36,6 @@
 #define IMAGE_LIBRARIES_MAX 10000     /* distributions of Python that image.json lists */
 #define IMAGE_PATH_MAX 4000           /* bytes of a path within a tree, without the NUL */
 #define IMAGE_DEPTH_MAX 128           /* folders above a file within a tree */
-
-/* The names of the host's own file system with different modules loaded ahead: "system", "data" and "small". */
-bool image_is_reserved(const char *name);
-/* CSN_E_INPUT unless the text is a name: [a-z0-9][a-z0-9._-]{0,63}.  err->field is `field`. */
-int image_name_check(const char *name, const char *field, struct csn_error *err);
 
 enum image_language { IMAGE_PYTHON, IMAGE_NODE, IMAGE_BASH, IMAGE_LANGUAGES };
 
@@ -79,7 +75,6 @@ struct images;
  */
 int images_open(const char *path, bool make, struct images **ret, struct csn_error *err);
 void images_close(struct images *images); /* NULL is allowed */
-const char *images_path(const struct images *images);
 /* Remove folders that no name leads to and nobody holds.  Long. */
 void images_sweep(struct images *images);
 
@@ -113,7 +108,8 @@ int image_stage(struct images *images, struct image_staging *ret, struct csn_err
  * Make the mount points of a sandbox in the tree, and fill in interpreters, libraries and expected.  New texts live in
  * `arena`.  Errors: CSN_E_INPUT (the tree is no root file system; err->field is "archive").
  */
-int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image, struct csn_error *err);
+int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image,
+        struct csn_error *err);
 /*
  * Write image.json and give the image its name.  With `replace` an image of the same name loses the name.  In each case
  * the staging has ended.  Long: waits for the disk.  Errors: CSN_E_INPUT (there is an image of this name; err->field is

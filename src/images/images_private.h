@@ -17,6 +17,8 @@ struct images {
 int images_failed(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Replace all but printable ASCII: errors have texts of foreign files in them, and end on terminals. */
 void image_clean_text(char *text);
+/* CSN_E_INPUT unless the text is a name: [a-z0-9][a-z0-9._-]{0,63}.  err->field is `field`. */
+int image_name_check(const char *name, const char *field, struct csn_error *err);
 /* CSN_E_INPUT unless an image can have the name; err->field is "name". */
 int image_may_be_named(const char *name, struct csn_error *err);
 /* CSN_E_INPUT: there is an image of the name. */

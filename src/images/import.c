@@ -69,7 +69,8 @@ static const char *hash_in_name(const struct importer *importer, const char *pat
 {
         const char *slash = strrchr(path, '/');
         const char *name = slash ? slash + 1 : path;
-        if (strspn(name, "0123456789abcdef") != SHA256_LEN || (name[SHA256_LEN] && strcmp(name + SHA256_LEN, ".json") != 0))
+        const char *rest = name + strspn(name, "0123456789abcdef");
+        if (rest - name != SHA256_LEN || (rest[0] && strcmp(rest, ".json") != 0))
                 return NULL;
         return arena_copy(importer->arena, name, SHA256_LEN);
 }
@@ -167,10 +168,11 @@ static int add_oci_layers(struct importer *importer, json_t *manifest)
         if (json_array_size(all) == 0)
                 return refused(importer, "the manifest names no layer");
         for (size_t i = 0; i < json_array_size(all); i++) {
-                const char *path, *digits, *type = json_string_value(json_object_get(json_array_get(all, i), "mediaType"));
+                json_t *row = json_array_get(all, i);
+                const char *path, *digits, *type = json_string_value(json_object_get(row, "mediaType"));
                 if (type && (strstr(type, "encrypted") || !strstr(type, "tar")))
                         return refused(importer, "layer %zu is of the type \"%.80s\", which is no tar file", i, type);
-                if (blob_of(importer, json_array_get(all, i), &path, &digits) < 0 ||
+                if (blob_of(importer, row, &path, &digits) < 0 ||
                         add_layer(importer, path, digits, NULL) < 0)
                         return -importer->source.err->code;
         }
@@ -231,7 +233,7 @@ static int check_layer(struct importer *importer, const struct layer *layer)
 static la_ssize_t on_read(struct archive *tar, void *owner, const void **ret)
 {
         struct stream *stream = owner;
-        ssize_t n = stream_read(stream);
+        ssize_t n = member_read(stream);
         *ret = stream->piece;
         if (n < 0)
                 archive_set_error(tar, EIO, "%s", stream->source->err->text);
@@ -252,7 +254,7 @@ static int unpack_pass(struct importer *importer, struct unpacker *unpacker, con
                 rc = archive_unreadable(tar, importer->source.err);
         rc = rc < 0 ? rc : unpack_tar(unpacker, tar, pass);
         archive_read_free(tar);
-        stream_done(&stream);
+        member_done(&stream);
         return rc;
 }
 
@@ -368,8 +370,8 @@ static int check_name(const struct images *images, const struct image_import *im
         return 0;
 }
 
-int image_import(struct images *images, const struct image_import *import, struct arena *arena, struct stored_image *ret,
-        struct csn_error *err)
+int image_import(struct images *images, const struct image_import *import, struct arena *arena,
+        struct stored_image *ret, struct csn_error *err)
 {
         struct image_staging staging = IMAGE_STAGING_NONE;
         struct importer *importer = mem_alloc(sizeof *importer);

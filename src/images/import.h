@@ -1,10 +1,10 @@
 /*
  * import: an archive becomes an image.  A library of its own, for programs that have libarchive.
  *
- * Archives: the tar file of a root file system, the output of `docker save`, and an OCI image layout (image-layout.md of
- * the OCI image specification) as a tar file or a folder.  The tar file and the layers may be compressed with gzip or
- * zstd.  Each document and layer of an OCI layout is compared with its digest before it is parsed, each layer of docker
- * save with its diff_id.
+ * Archives: the tar file of a root file system, the output of `docker save`, and an OCI image layout (image-layout.md
+ * of the OCI image specification) as a tar file or a folder.  The tar file and the layers may be compressed with gzip
+ * or zstd.  Each document and layer of an OCI layout is compared with its digest before it is parsed, each layer of
+ * docker save with its diff_id.
  *
  * The archive is hostile.  A member that leaves the tree, or leads through a link, is refused.  Owners, extended
  * attributes, file capabilities and the bits set-user-ID, set-group-ID and sticky are not taken over.  Devices, pipes
@@ -37,7 +37,7 @@ struct image_import {
  * Unpack and publish.  *ret describes the image; texts live in `arena`.  Errors: CSN_E_INPUT (refused; err->field is
  * "archive", "name", "max_bytes" or "max_files").
  */
-int image_import(struct images *images, const struct image_import *import, struct arena *arena, struct stored_image *ret,
-        struct csn_error *err);
+int image_import(struct images *images, const struct image_import *import, struct arena *arena,
+        struct stored_image *ret, struct csn_error *err);
 
 #endif

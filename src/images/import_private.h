@@ -41,13 +41,11 @@ int archive_unreadable(struct archive *tar, struct csn_error *err);
 int source_open_tar(const struct source *source, struct archive **ret);
 /* Tell docker save and OCI layouts from root file systems by their members. */
 int source_find_kind(struct source *source, enum source_kind *ret);
-/* Open a member by its path.  The caller calls stream_done(), after an error too. */
+/* Open a member by its path.  The caller calls member_done(), after an error too. */
 int source_open_member(struct source *source, const char *path, struct stream *ret);
 /* Read from a stream: a piece of at most PIECE bytes in stream->piece.  0: the end.  -1: source->err is set. */
-ssize_t stream_read(struct stream *stream);
-/* Read the rest, and print the hash of all bytes. */
-int stream_finish(struct stream *stream, char ret_sha256[static SHA256_LEN + 1]);
-void stream_done(struct stream *stream);
+ssize_t member_read(struct stream *stream);
+void member_done(struct stream *stream);
 /* Parse a JSON document.  `sha256`: its hash, or NULL for any.  The caller owns *ret. */
 int source_read_json(struct source *source, const char *path, const char *sha256, json_t **ret);
 /*
@@ -70,8 +68,8 @@ struct unpacker {
 enum unpack_pass { UNPACK_ALL, UNPACK_WHITEOUTS, UNPACK_FILES };
 
 /*
- * Take the members of a tar stream that is open.  A layer is read twice: its whiteouts are for the layers below and come
- * first.  UNPACK_ALL: a root file system, in which names of whiteouts are plain names.
+ * Take the members of a tar stream that is open.  A layer is read twice: its whiteouts are for the layers below and
+ * come first.  UNPACK_ALL: a root file system, in which names of whiteouts are plain names.
  */
 int unpack_tar(struct unpacker *unpacker, struct archive *tar, enum unpack_pass pass);
 void unpack_done(struct unpacker *unpacker);

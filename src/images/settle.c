@@ -205,7 +205,8 @@ static void find_expected(int tree_fd, struct arena *arena, struct stored_image 
         image->expected_n = list.n;
 }
 
-int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image, struct csn_error *err)
+int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image,
+        struct csn_error *err)
 {
         int tree_fd = staging->tree_fd;
         struct stat st;

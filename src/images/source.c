@@ -160,7 +160,7 @@ int source_open_member(struct source *source, const char *path, struct stream *r
         }
 }
 
-void stream_done(struct stream *stream)
+void member_done(struct stream *stream)
 {
         archive_read_free(stream->outer);
         EVP_MD_CTX_free(stream->digest);
@@ -168,7 +168,7 @@ void stream_done(struct stream *stream)
         free(stream->piece);
 }
 
-ssize_t stream_read(struct stream *stream)
+ssize_t member_read(struct stream *stream)
 {
         struct csn_error *err = stream->source->err;
         ssize_t n;
@@ -204,10 +204,11 @@ static int print_digest(EVP_MD_CTX *digest, char ret[static SHA256_LEN + 1], str
         return 0;
 }
 
-int stream_finish(struct stream *stream, char ret_sha256[static SHA256_LEN + 1])
+/* Read the rest, and print the hash of all bytes. */
+static int member_finish(struct stream *stream, char ret_sha256[static SHA256_LEN + 1])
 {
         ssize_t n;
-        while ((n = stream_read(stream)) > 0)
+        while ((n = member_read(stream)) > 0)
                 ;
         return n < 0 ? -stream->source->err->code : print_digest(stream->digest, ret_sha256, stream->source->err);
 }
@@ -220,14 +221,14 @@ static int read_document(struct source *source, const char *path, struct buf *te
         struct stream stream;
         ssize_t n = 0;
         int rc = source_open_member(source, path, &stream);
-        while (rc == 0 && (n = stream_read(&stream)) > 0)
+        while (rc == 0 && (n = member_read(&stream)) > 0)
                 if (!buf_add(text, stream.piece, (size_t)n))
                         rc = archive_refused(source->err,
                                 "the archive is refused: the document \"%.100s\" has more than %llu bytes", path,
                                 (unsigned long long)IMAGE_DOCUMENT_MAX);
         if (rc == 0)
                 rc = n < 0 ? -source->err->code : print_digest(stream.digest, ret_sha256, source->err);
-        stream_done(&stream);
+        member_done(&stream);
         return rc;
 }
 
@@ -257,7 +258,7 @@ int source_read_json(struct source *source, const char *path, const char *sha256
 static la_ssize_t on_read(struct archive *tar, void *owner, const void **ret)
 {
         struct stream *stream = owner;
-        ssize_t n = stream_read(stream);
+        ssize_t n = member_read(stream);
         *ret = stream->piece;
         if (n < 0)
                 archive_set_error(tar, EIO, "%s", stream->source->err->text);
@@ -306,7 +307,7 @@ int source_hash(struct source *source, const char *path, bool unpacked, char ret
         struct stream stream;
         int rc = source_open_member(source, path, &stream);
         if (rc == 0)
-                rc = (unpacked ? hash_unpacked : stream_finish)(&stream, ret_sha256);
-        stream_done(&stream);
+                rc = (unpacked ? hash_unpacked : member_finish)(&stream, ret_sha256);
+        member_done(&stream);
         return rc;
 }

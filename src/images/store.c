@@ -10,73 +10,6 @@
 #define TRIES_MAX 100  /* a name that changes its folder each time that the folder is locked */
 #define LISTED_MAX 400 /* bytes of the names in an error */
 
-static const char *const reserved[] = { "system", "data", "small" };
-
-bool image_is_reserved(const char *name)
-{
-        for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-                if (strcmp(reserved[i], name) == 0)
-                        return true;
-        return false;
-}
-
-int image_name_check(const char *name, const char *field, struct csn_error *err)
-{
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-        static const char all[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
-        size_t len = strlen(name);
-        if (len && len <= IMAGE_NAME_MAX && strchr(letters, name[0]) && strspn(name, all) == len)
-                return 0;
-        char shown[IMAGE_NAME_MAX + 1];
-        snprintf(shown, sizeof shown, "%s", name);
-        image_clean_text(shown);
-        return err_field(err, field,
-                "\"%s\" is no name of an image; a name has 1 to %d of the characters a-z, 0-9, \".\", \"_\" and \"-\", "
-                "and begins with a letter or digit",
-                shown, IMAGE_NAME_MAX);
-}
-
-int image_may_be_named(const char *name, struct csn_error *err)
-{
-        if (image_name_check(name, "name", err) < 0)
-                return -err->code;
-        return image_is_reserved(name)
-                ? err_field(err, "name", "the name \"%s\" is that of the host's own file system; give another one", name)
-                : 0;
-}
-
-int image_exists(const char *name, struct csn_error *err)
-{
-        return err_field(err, "name", "there is an image \"%s\"; --replace puts the new one in its place", name);
-}
-
-int images_failed(struct csn_error *err, int sys, const char *fmt, ...)
-{
-        char text[sizeof err->text];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        return err_set(err, sys == ENOSPC || sys == EDQUOT ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%s", text);
-}
-
-void image_clean_text(char *text)
-{
-        for (; *text; text++)
-                if (*text < 0x20 || *text > 0x7e)
-                        *text = '?';
-}
-
-int image_remove_entry(int dir_fd, const char *name)
-{
-        struct stat st;
-        if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
-                return 0;
-        if (errno == EISDIR || errno == EPERM)
-                io_remove_tree(dir_fd, name);
-        return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT ? 0 : -1;
-}
-
 static bool is_id(const char *text)
 {
         return strlen(text) == IMAGE_ID_LEN && strspn(text, "0123456789abcdef") == IMAGE_ID_LEN;
@@ -126,11 +59,6 @@ void images_close(struct images *images)
         fd_close(&images->names_fd);
         free(images->path);
         free(images);
-}
-
-const char *images_path(const struct images *images)
-{
-        return images->path;
 }
 
 /* Open a folder HEX and lock it without waiting.  1: locked; 0: another process has a lock; -1 with errno. */
@@ -330,7 +258,8 @@ int images_list(const char *path, struct arena *arena, struct stored_image **ret
                 if (rc < 0)
                         image->fault = arena_text(arena, "%s", strerrordesc_np(errno));
                 else if (image_read_manifest(held, names.list[i], id, arena, image, &why) < 0)
-                        *image = (struct stored_image){ .name = names.list[i], .fault = arena_text(arena, "%s", why.text) };
+                        *image = (struct stored_image){ .name = names.list[i],
+                                .fault = arena_text(arena, "%s", why.text) };
                 (*ret_n)++;
         }
         free(names.list);

@@ -1,8 +1,8 @@
 /*
  * One layer into a tree.
  *
- * The walk to a member goes by descriptors, folder by folder, and follows no link; so nothing outside of the tree can be
- * reached, whatever links the archive made before.  A file is always a new file: a member that replaces another one
+ * The walk to a member goes by descriptors, folder by folder, and follows no link; so nothing outside of the tree can
+ * be reached, whatever links the archive made before.  A file is always a new file: a member that replaces another one
  * removes the name first, and never writes into an inode that another name may have.
  */
 #include "images/import_private.h"

@@ -22,7 +22,8 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_images_settings, object_packages_settings, object_python_packages_settings;
+extern const struct object object_engine_settings, object_images_settings, object_packages_settings,
+        object_python_packages_settings;
 
 struct setting {
         char key[64];              /* "limits.wall_ms" */

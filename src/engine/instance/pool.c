@@ -66,7 +66,8 @@ static int put_interpreter(const struct pool *pool, struct instance *instance, s
                 return zygote->serves ? instance_join(instance, zygote->id, err) : 0;
         struct wire_program program = { 0 };
         struct arena arena = { 0 };
-        lang_wait_program(language, pool->interpreter[0] ? pool->interpreter : NULL, launch_usual_env(), &arena, &program);
+        lang_wait_program(language, pool->interpreter[0] ? pool->interpreter : NULL, launch_usual_env(), &arena,
+                &program);
         int rc = instance_worker(instance, &program, err);
         arena_done(&arena);
         return rc;

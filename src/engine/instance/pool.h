@@ -46,8 +46,8 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch);
 /* Whether a zygote is starting. */
 bool pools_zygote_comes(const struct pools *pools);
 /*
- * The zygote of a launch, or 0; then one is started.  0 for an imported image, whose interpreters start cold.  pools may
- * be NULL.
+ * The zygote of a launch, or 0; then one is started.  0 for an imported image, whose interpreters start cold.  `pools`
+ * may be NULL.
  */
 uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch);
 

@@ -64,13 +64,13 @@ int launch_find_image(struct launch *launch, struct csn_error *err)
         launch->ahead = image_SYSTEM;
         struct stored_image *image = arena_alloc(&launch->arena, sizeof *image);
         fd_close(&launch->image_hold);
-        int rc = image_find(settings_images_dir(launch->settings, &path), request->image, "/image", &launch->arena, image,
-                &launch->image_hold, err);
+        int rc = image_find(settings_images_dir(launch->settings, &path), request->image, "/image", &launch->arena,
+                image, &launch->image_hold, err);
         arena_done(&path);
         if (rc < 0)
                 return rc;
         launch->image = image;
-        return launch->lasting ? 0 : launch_interpreter(launch, launch->language, &launch->interpreter, err);
+        return launch->persistent ? 0 : launch_interpreter(launch, launch->language, &launch->interpreter, err);
 }
 
 int launch_check_layers(const struct launch *launch, struct csn_error *err)

@@ -183,8 +183,8 @@ static void build_argv(struct launch *launch)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file),
                    *list = arena_copy(&launch->arena, options.bytes, options.len);
-        launch->program.program.argv = lang_argv(launch->language, launch->interpreter, &launch->arena, list, file, request->args,
-                request->args_n, &launch->program.program.argv_n);
+        launch->program.program.argv = lang_argv(launch->language, launch->interpreter, &launch->arena, list, file,
+                request->args, request->args_n, &launch->program.program.argv_n);
         buf_done(&options);
 }
 

@@ -701,7 +701,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 .greeting = { .fired = on_silence, .owner = psandbox },
                 .usage_report = { .fired = on_usage, .owner = psandbox } };
         launch_init(&psandbox->launch, engine->settings, engine->languages);
-        psandbox->launch.lasting = true;
+        psandbox->launch.persistent = true;
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);

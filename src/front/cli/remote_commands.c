@@ -1,6 +1,6 @@
 /*
- * caisson sandbox, context, mcp, tools, layers and image.  A program of its own, caisson-remote, carries them out: it has the
- * libraries for HTTP and archives, and caisson run starts without these.
+ * caisson sandbox, context, mcp, tools, layers and image.  A program of its own, caisson-remote, carries them out:
+ * it has the libraries for HTTP and archives, and caisson run starts without these.
  */
 #include "front/cli/cli.h"
 

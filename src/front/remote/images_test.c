@@ -74,7 +74,8 @@ static void on_done(void *owner, const struct run_result *result)
         } else {
                 trial->state = "failed";
                 const char *type = failed && HAS(&result->error, failure, type) ? result->error.type : "";
-                const char *text = failed && result->error.message ? result->error.message : status_name(result->status);
+                const char *text =
+                        failed && result->error.message ? result->error.message : status_name(result->status);
                 snprintf(trial->detail, sizeof trial->detail, "%s%s", type, type[0] ? ": " : "");
                 size_t len = strlen(trial->detail);
                 first_line(text, strlen(text), trial->detail + len, sizeof trial->detail - len);

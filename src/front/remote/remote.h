@@ -1,6 +1,6 @@
 /*
- * remote: the commands caisson sandbox, context, mcp, tools, layers and image.  All but tools, layers and image send HTTP
- * requests to the daemon, on the socket for users of this host.
+ * remote: the commands caisson sandbox, context, mcp, tools, layers and image.  All but tools, layers and image send
+ * HTTP requests to the daemon, on the socket for users of this host.
  *
  *   commands  the table of commands, arguments, main
  *   ids       ids from the beginning of an id, options, requests
