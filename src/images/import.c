@@ -100,10 +100,10 @@ static int read_docker(struct importer *importer)
         char hash[SHA256_LEN + 1];
         int rc = source_read_json(&importer->source, "manifest.json", NULL, &manifest);
         json_t *entry = json_array_get(manifest, 0);
-        const char *path = json_string_value(json_object_get(entry, "Config"));
+        const char *named = json_string_value(json_object_get(entry, "Config")), *path = named ? named : "";
         if (rc == 0 && json_array_size(manifest) != 1)
                 rc = refused(importer, "it has %zu images; save one image a file", json_array_size(manifest));
-        if (rc == 0 && !path)
+        if (rc == 0 && !named)
                 rc = refused(importer, "manifest.json names no configuration");
         if (rc == 0)
                 rc = source_read_json(&importer->source, path, hash_in_name(importer, path), &config);
@@ -185,7 +185,7 @@ static int read_manifest(struct importer *importer, json_t *index)
         int rc = 0;
         for (int i = 0; rc == 0 && json_object_get(index, "manifests"); i++) {
                 json_t *chosen = NULL, *next = NULL;
-                const char *path, *digits;
+                const char *path = "", *digits = "";
                 rc = i == INDEXES_MAX ? refused(importer, "more than %d indexes lead to one another", INDEXES_MAX)
                                       : choose(importer, index, &chosen);
                 rc = rc < 0 ? rc : blob_of(importer, chosen, &path, &digits);
@@ -193,7 +193,7 @@ static int read_manifest(struct importer *importer, json_t *index)
                 json_decref(index);
                 index = next;
         }
-        const char *path, *digits;
+        const char *path = "", *digits = "";
         json_t *config = NULL;
         rc = rc < 0 ? rc : blob_of(importer, json_object_get(index, "config"), &path, &digits);
         rc = rc < 0 ? rc : source_read_json(&importer->source, path, digits, &config);

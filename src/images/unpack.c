@@ -91,6 +91,7 @@ void unpack_done(struct unpacker *unpacker)
 static int clean_path(const struct unpacker *unpacker, const char *given, char path[static IMAGE_PATH_MAX + 1])
 {
         size_t len = 0, depth = 0;
+        path[0] = 0;
         if (given[0] == '/')
                 return refused(unpacker, "has an absolute name");
         for (const char *at = given; *at;) {
@@ -371,7 +372,7 @@ static int take_plain(struct unpacker *unpacker, struct archive *tar, struct arc
 static int take_member(struct unpacker *unpacker, struct archive *tar, struct archive_entry *entry,
         enum unpack_pass pass)
 {
-        char path[IMAGE_PATH_MAX + 1];
+        char path[IMAGE_PATH_MAX + 1] = "";
         const char *given = archive_entry_pathname(entry);
         unpacker->member = given ? given : "?";
         if (!given)
