@@ -55,6 +55,7 @@ struct stored_image {
         uint64_t bytes, files; /* unpacked; of all layers */
         uint64_t dropped;      /* devices, pipes and sockets, and files of /dev, /proc and /sys */
         struct stored_interpreter interpreters[IMAGE_LANGUAGES];
+        bool has_glibc; /* the GNU C library, and not another one */
         const char *const *libraries; /* distributions of Python, "numpy 1.24.2", sorted */
         size_t libraries_n;
         const char *const *expected; /* distributions that /usr/share/caisson/libraries of the image names */

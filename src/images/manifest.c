@@ -33,10 +33,10 @@ json_t *image_json(const struct stored_image *image)
                                 json_pack("{s:s, s:s}", "path", image->interpreters[i].path, "version",
                                         image->interpreters[i].version));
         time_print(image->created_ms, created, sizeof created);
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "name", image->name, "id",
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o, s:o, s:o}", "name", image->name, "id",
                 image->id, "kind", image->kind, "digest", image->digest, "created_at", created, "size_bytes",
                 (json_int_t)image->bytes, "files", (json_int_t)image->files, "dropped", (json_int_t)image->dropped,
-                "interpreters", interpreters, "libraries", texts(image->libraries, image->libraries_n), "expected",
+                "glibc", (int)image->has_glibc, "interpreters", interpreters, "libraries", texts(image->libraries, image->libraries_n), "expected",
                 texts(image->expected, image->expected_n));
 }
 
@@ -93,6 +93,7 @@ static void read_facts(json_t *json, struct arena *arena, struct stored_image *r
         ret->bytes = number_of(json, "size_bytes");
         ret->files = number_of(json, "files");
         ret->dropped = number_of(json, "dropped");
+        ret->has_glibc = json_is_true(json_object_get(json, "glibc"));
         ret->libraries = list_of(json, "libraries", arena, &ret->libraries_n);
         ret->expected = list_of(json, "expected", arena, &ret->expected_n);
         for (int i = 0; i < IMAGE_LANGUAGES; i++) {

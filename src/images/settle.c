@@ -127,6 +127,18 @@ static void find_interpreters(int tree_fd, struct arena *arena, struct stored_im
                         find_interpreter(tree_fd, paths[i], image_language_name((enum image_language)i), arena);
 }
 
+/* The loader by which programs are linked with the GNU C library (the ABI of x86-64 and of AArch64). */
+static bool has_glibc(int tree_fd)
+{
+        static const char *const loaders[] = { "lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1" };
+        for (size_t i = 0; i < ARRAY_LEN(loaders); i++) {
+                auto_fd fd = open_inside(tree_fd, loaders[i], O_PATH);
+                if (fd >= 0)
+                        return true;
+        }
+        return false;
+}
+
 /* ---- libraries ---- */
 
 struct list {
@@ -224,6 +236,7 @@ int image_settle(const struct image_staging *staging, struct arena *arena, struc
         if (make_files(tree_fd, err) < 0 || make_links(tree_fd, err) < 0)
                 return -err->code;
         find_interpreters(tree_fd, arena, image);
+        image->has_glibc = has_glibc(tree_fd);
         find_libraries(tree_fd, arena, image);
         find_expected(tree_fd, arena, image);
         return 0;

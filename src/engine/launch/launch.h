@@ -95,6 +95,7 @@ struct launch {
         bool has_messages;                     /* the runner exchanges messages with the engine */
         bool judged;                           /* run_set_judged() */
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
+        bool own_usr;                          /* root inside: the default image of the settings does not apply */
         bool persistent;                       /* a persistent sandbox: programs of any language follow */
         bool compile_only;                     /* compile the program and do not run it */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
@@ -175,8 +176,8 @@ json_t *launch_as_execution(const struct launch *launch);
 int launch_interpreter(const struct launch *launch, const struct language *language, const char **ret,
         struct csn_error *err);
 /*
- * Whether the image of the request can have layers of packages, which are built for the host's interpreters.  Errors:
- * CSN_E_INPUT with the field.
+ * Whether the image of the request can have layers of packages, which are built for the host's interpreters: its Python
+ * has the version of the host's, and it has the GNU C library.  Errors: CSN_E_INPUT with the field.
  */
 int launch_check_layers(const struct launch *launch, struct csn_error *err);
 /* The image for a record, in the memory of the launch, which has an image. */

@@ -702,6 +702,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 .usage_report = { .fired = on_usage, .owner = psandbox } };
         launch_init(&psandbox->launch, engine->settings, engine->languages);
         psandbox->launch.persistent = true;
+        psandbox->launch.own_usr = request->root;
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);

@@ -161,6 +161,7 @@ static void print_image(const struct stored_image *image)
                 snprintf(text, sizeof text, "%s%s%s", found->path, found->version[0] ? " " : "", found->version);
                 add_row(&buf, image_language_name((enum image_language)i), text);
         }
+        add_row(&buf, "glibc", image->has_glibc ? "yes" : "no");
         for (size_t i = 0; i < image->expected_n; i++)
                 add_row(&buf, "expected", image->expected[i]);
         for (size_t i = 0; i < image->libraries_n; i++)

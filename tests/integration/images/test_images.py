@@ -10,6 +10,7 @@ import pytest
 from caisson_testing import TESTS
 from cli import CAISSON, caisson, checked, environment, run
 from image_archives import folder, link, member, programs_of, python_root, shell_root, write
+from private_index import PrivateIndex
 from web import Web
 
 MARKER = 'in the image\n'
@@ -112,7 +113,7 @@ def test_a_missing_interpreter_is_told(store, language, words):
     assert record['status'] == 'bad_request' and words in record['error']['message']
 
 
-@pytest.mark.parametrize('args, words', [(['--packages', 'six'], 'leave out packages'), (['--deps', 'auto'], 'leave out packages'),
+@pytest.mark.parametrize('args, words', [(['--deps', 'auto'], 'deps is "auto"'),
                                          (['--backend', 'host', '--set', 'engine.allow_host=yes'], 'the backend host has no images')])
 def test_what_does_not_go_with_an_image_is_told(store, args, words):
     record = inside(store, 'py', 'python', '1', *args)
@@ -223,6 +224,27 @@ def test_an_image_comes_and_goes_while_the_daemon_runs(web, store, tmp_path):
     assert web.ask('POST', '/v1/runs', ask)[2]['stdout'] == 'later\n'
     assert caisson('image', 'remove', 'late', *settings).status == 0
     assert 'there is no image "late"' in web.ask('POST', '/v1/runs', ask)[2]['error']['message']
+
+
+# ---- packages ----
+
+def test_a_layer_is_used_in_an_image_with_the_same_python(tmp_path, store):
+    with PrivateIndex() as index:
+        index.add_wheel('six', '1.0', {'six.py': 'VERSION = "1.0"\n'})
+        web = Web(tmp_path, '--set', f'images.dir={store}', '--set', f'packages.python.index_url={index.url}',
+                  '--set', 'images.python=py')
+        try:
+            code = 'import six\nprint(six.VERSION, six.__file__, open("/etc/marker").read(), end="")'
+            for ask in ({}, {'image': 'py'}):
+                _, _, record = web.ask('POST', '/v1/runs', {'language': 'python', 'code': code, 'packages': ['six'], **ask})
+                assert record['stdout'] == f'1.0 /opt/packages/six.py {MARKER}', record
+            _, _, record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'cat /etc/marker', 'packages': ['six'], 'image': 'sh'})
+            assert record['error']['field'] == '/image' and 'the image has no known Python' in record['error']['message'], record
+            # A default image does not stand in the way of root inside.
+            status, _, sandbox = web.ask('POST', '/v1/sandboxes', {'root': True})
+            assert status == 201 and 'image' not in sandbox, sandbox
+        finally:
+            web.daemon.stop()
 
 
 # ---- hostile programs ----
