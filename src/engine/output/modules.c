@@ -1,11 +1,12 @@
 /*
  * The hint for an import that fails: the installed module with the nearest name.  The names are those in the module
- * folders of this host's Python, because a sandbox sees the same /usr.
+ * folders of this host's Python, because a sandbox sees the same /usr; in an image, those of its distributions.
  */
 #include "engine/output/verdict.h"
 
 #include <dirent.h>
 #include <glob.h>
+#include <stdio.h>
 
 #define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
 
@@ -46,18 +47,35 @@ static void consider_folder(struct nearest *nearest, const char *path)
                 closedir(dir);
 }
 
-static char *modules_nearest(const char *wanted, struct arena *arena)
+static void consider_host(struct nearest *nearest)
 {
-        struct nearest nearest = { .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
-        if (nearest.len > DISTANCE_LEN_MAX)
-                return NULL;
         for (size_t i = 0; i < ARRAY_LEN(folder_patterns); i++) {
                 glob_t found = { 0 };
                 if (glob(folder_patterns[i], GLOB_NOSORT, NULL, &found) == 0)
                         for (size_t k = 0; k < found.gl_pathc; k++)
-                                consider_folder(&nearest, found.gl_pathv[k]);
+                                consider_folder(nearest, found.gl_pathv[k]);
                 globfree(&found);
         }
+}
+
+static void consider_image(struct nearest *nearest, const struct complaint *of)
+{
+        char name[DISTANCE_LEN_MAX + 2];
+        for (size_t i = 0; i < of->libraries_n; i++) {
+                snprintf(name, sizeof name, "%.*s", (int)strcspn(of->libraries[i], " "), of->libraries[i]);
+                consider(nearest, name);
+        }
+}
+
+static char *modules_nearest(const struct complaint *of, const char *wanted, struct arena *arena)
+{
+        struct nearest nearest = { .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
+        if (nearest.len > DISTANCE_LEN_MAX)
+                return NULL;
+        if (of->image)
+                consider_image(&nearest, of);
+        else
+                consider_host(&nearest);
         return nearest.name[0] ? arena_text(arena, "%s", nearest.name) : NULL;
 }
 
@@ -73,9 +91,9 @@ char *modules_advice(const struct complaint *of, struct arena *arena)
                 return NULL;
         memcpy(name, message, len);
         name[len] = 0;
-        char *nearest = modules_nearest(name, arena);
+        char *nearest = modules_nearest(of, name, arena);
         return arena_text(arena,
-                "The module %s is not installed in this image.%s%s%s Use the standard library or an installed package, or "
+                "The module %s is not installed in %s%s.%s%s%s Use the standard library or an installed package, or "
                 "name the package in the field packages.",
-                name, nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+                name, of->image ? "the image " : "this image", of->image ? of->image : "", nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }

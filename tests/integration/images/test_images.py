@@ -226,6 +226,14 @@ def test_an_image_comes_and_goes_while_the_daemon_runs(web, store, tmp_path):
     assert 'there is no image "late"' in web.ask('POST', '/v1/runs', ask)[2]['error']['message']
 
 
+def test_a_missing_module_gets_a_name_of_the_image(tmp_path):
+    members = [*python_root(), member('usr/lib/python3/dist-packages/frobnicate-1.2.egg-info', b'')]
+    assert caisson('image', 'import', write(tmp_path / 'it.tar', members), '--set', f'images.dir={tmp_path}/store').status == 0
+    record = run('--image', 'it', '-l', 'python', '-c', 'import frobnicat', '--set', f'images.dir={tmp_path}/store')
+    hint = record['error']['hint']
+    assert 'The module frobnicat is not installed in the image it. Did you mean frobnicate?' in hint, record['error']
+
+
 # ---- packages ----
 
 def test_a_layer_is_used_in_an_image_with_the_same_python(tmp_path, store):

@@ -4,6 +4,7 @@ import fcntl
 import gzip
 import json
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -242,6 +243,24 @@ def test_an_image_for_another_machine_is_refused(store, tmp_path):
     index['manifests'][0]['platform'] = {'os': 'linux', 'architecture': 's390x'}
     files['index.json'] = json.dumps(index).encode()
     refused(store, write(tmp_path / 'file', tar(member(*item) for item in files.items())), 'it has no image for linux/')
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_damage_at_random_is_refused_or_harmless(store, tmp_path, seed):
+    chance = random.Random(seed)
+    whole = [tar(ROOT), docker_save([LOWER, UPPER]), oci([LOWER, UPPER], how='none'), oci([LOWER, UPPER])][seed]
+    before = sorted([*os.listdir(tmp_path), 'file', 'images'])
+    for _ in range(25):
+        data = bytearray(whole)
+        for _ in range(chance.choice([1, 3, 20])):
+            at = chance.randrange(len(data))
+            if chance.random() < 0.7:
+                data[at] = chance.randrange(256)
+            else:
+                data[at // 512 * 512:at // 512 * 512 + 512] = data[chance.randrange(len(data)) // 512 * 512:][:512]
+        done = image(store, 'import', write(tmp_path / 'file', bytes(data)), '--name', 'it', '--replace', '--set', 'images.max_bytes=1MiB')
+        assert done.status in (0, 64), (done.status, done.err)
+        assert sorted(os.listdir(tmp_path)) == before and len([name for name in os.listdir(store) if name != '.names']) <= 1
 
 
 # ---- limits ----
