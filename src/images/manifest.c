@@ -36,8 +36,8 @@ json_t *image_json(const struct stored_image *image)
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o, s:o, s:o}", "name", image->name, "id",
                 image->id, "kind", image->kind, "digest", image->digest, "created_at", created, "size_bytes",
                 (json_int_t)image->bytes, "files", (json_int_t)image->files, "dropped", (json_int_t)image->dropped,
-                "glibc", (int)image->has_glibc, "interpreters", interpreters, "libraries", texts(image->libraries, image->libraries_n), "expected",
-                texts(image->expected, image->expected_n));
+                "glibc", (int)image->has_glibc, "interpreters", interpreters, "libraries",
+                texts(image->libraries, image->libraries_n), "expected", texts(image->expected, image->expected_n));
 }
 
 int image_write_manifest(int dir_fd, const struct stored_image *image, struct csn_error *err)

@@ -95,5 +95,6 @@ char *modules_advice(const struct complaint *of, struct arena *arena)
         return arena_text(arena,
                 "The module %s is not installed in %s%s.%s%s%s Use the standard library or an installed package, or "
                 "name the package in the field packages.",
-                name, of->image ? "the image " : "this image", of->image ? of->image : "", nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+                name, of->image ? "the image " : "this image", of->image ? of->image : "",
+                nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
