@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -138,21 +139,20 @@ def test_an_interpreter_that_cannot_be_started_is_told(tmp_path):
     assert record['status'] == 'unsupported_language' and '/usr/bin/python3' in record['error']['message'], record['error']
 
 
-def test_an_ordinary_user_imports_and_runs(tmp_path):
+def test_an_ordinary_user_imports_and_runs():
     if os.geteuid() != 0:
         pytest.skip('the other tests are that test')
-    home = tmp_path / 'home'
-    home.mkdir()
-    os.chown(home, 65533, 65533)
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == 0 and str(path) not in ('/', '/tmp'):
-            path.chmod(0o755)
-    write(tmp_path / 'sh.tar', shell_root())
-    script = (f'{CAISSON} image import {tmp_path}/sh.tar --set images.dir={home}/images && '
-              f'{CAISSON} run --json --image sh -l bash -c "cat /etc/marker; id -u; : >> /etc/marker" --set images.dir={home}/images')
-    done = subprocess.run(['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups', 'sh', '-c', script], env={**environment(), 'HOME': str(home)},
-                          capture_output=True, text=True, timeout=120, check=False)
-    if 'unshare' in done.stderr or 'user namespaces' in done.stdout:
+    with tempfile.TemporaryDirectory(prefix='images-', dir='/var/tmp') as folder_:
+        home = Path(folder_, 'home')
+        home.mkdir()
+        os.chown(home, 65533, 65533)
+        os.chmod(folder_, 0o755)
+        archive = write(Path(folder_, 'sh.tar'), shell_root())
+        script = (f'{CAISSON} image import {archive} --set images.dir={home}/images && '
+                  f'{CAISSON} run --json --image sh -l bash -c "cat /etc/marker; id -u; : >> /etc/marker" --set images.dir={home}/images')
+        done = subprocess.run(['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups', 'sh', '-c', script], env={**environment(), 'HOME': str(home)},
+                              capture_output=True, text=True, timeout=120, check=False)
+    if 'user namespaces' in done.stdout:
         pytest.skip('no user namespaces for ordinary users here')
     record = json.loads(done.stdout.split('\n', 1)[1])
     assert record['stdout'] == MARKER + '1000\n' and 'Read-only file system' in record['stderr'], record
