@@ -56,6 +56,15 @@ static const char *file_name(struct archive_entry *entry)
         return archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry) ? name : NULL;
 }
 
+/* The process became the owner of the images after it had opened the folder. */
+static int closed(const struct source *source)
+{
+        return archive_refused(source->err,
+                "the OCI layout cannot be read as user %u, who owns the images: give that user the right to read the "
+                "folder, or give the layout as a tar file",
+                geteuid());
+}
+
 /* ---- kinds ---- */
 
 static bool has_file(const struct source *source, const char *name)
@@ -78,6 +87,8 @@ int source_find_kind(struct source *source, enum source_kind *ret)
         struct archive_entry *entry;
         if (source->is_folder) {
                 *ret = SOURCE_OCI;
+                if (faccessat(source->fd, ".", R_OK | X_OK, AT_EACCESS) < 0)
+                        return closed(source);
                 return has_file(source, "index.json") && has_file(source, "oci-layout")
                         ? 0
                         : archive_refused(source->err,
@@ -131,10 +142,10 @@ static int open_in_folder(struct source *source, const char *path, struct stream
                 at = slash + 1;
         }
         ret->fd = folder < 0 || strcmp(at, "..") == 0
-                ? -1
+                ? -1 /* errno is that of the folder */
                 : openat(folder, at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (ret->fd < 0)
-                return missing(source, path);
+                return errno == EACCES ? closed(source) : missing(source, path);
         return fstat(ret->fd, &st) == 0 && S_ISREG(st.st_mode) ? 0 : missing(source, path);
 }
 

@@ -2,7 +2,6 @@
 #include "engine/launch/launch_private.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 /* The interpreter that a built-in language needs; IMAGE_LANGUAGES: a language of the configuration. */
 static enum image_language interpreter_of(const struct language *language)

@@ -72,7 +72,9 @@ int remote_import_image(struct remote *remote)
         remote_use_utf8();
         int rc = remote_open_file(remote->args[0], O_RDONLY, STDIN_FILENO, &fd, &err);
         bool is_folder = rc == 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
-        rc = rc < 0 ? rc : import(remote, fd, is_folder ? remote->args[0] : "", &image, &err);
+        /* By its descriptor: the owner of the images may have no right to the folders above. */
+        const char *source = is_folder ? arena_text(&remote->arena, "/proc/self/fd/%d", fd) : "";
+        rc = rc < 0 ? rc : import(remote, fd, source, &image, &err);
         if (rc < 0)
                 return cli_fail(&err);
         if (remote_option(remote, "json"))

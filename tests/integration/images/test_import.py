@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import tarfile
+import tempfile
 import time
 
 import pytest
@@ -110,6 +111,23 @@ def test_an_oci_layout_may_be_a_folder(store, tmp_path):
     assert listed(store)[0]['kind'] == 'oci' and os.listdir(tree / 'srv/emptied') == ['new']
     (tmp_path / 'layout/index.json').unlink()
     refused(tmp_path / 'other', tmp_path / 'layout', 'is no OCI layout')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root becomes another user')
+def test_a_layout_that_the_owner_of_the_images_cannot_read_is_told(tmp_path):
+    with tempfile.TemporaryDirectory(prefix='images-', dir='/var/tmp') as folder_:
+        os.chmod(folder_, 0o755)
+        os.mkdir(f'{folder_}/images')
+        os.chown(f'{folder_}/images', 65533, 65533)
+        for path, data in oci_files([LOWER]).items():
+            (tmp_path / 'layout' / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / 'layout' / path).write_bytes(data)
+        (tmp_path / 'layout').chmod(0o700)
+        done = image(f'{folder_}/images', 'import', tmp_path / 'layout', '--name', 'it')
+        assert done.status == 64 and 'cannot be read as user 65533' in done.err, done.err
+        archive = write(tmp_path / 'file', oci([LOWER]))
+        assert image(f'{folder_}/images', 'import', archive, '--name', 'it').status == 0
+        assert os.stat(f'{folder_}/images/.names/it/tree/usr/bin/tool').st_uid == 65533
 
 
 def test_owners_and_dangerous_bits_are_not_taken_over(store, tmp_path):
