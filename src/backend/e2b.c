@@ -11,6 +11,7 @@
  */
 #include "backend/e2b.h"
 
+#include "model/package_spec.h"
 #include "net/http_client.h"
 
 #include <fcntl.h>
@@ -387,15 +388,16 @@ static int begin_packages(struct remote_run *remote_run, struct csn_error *err)
                 return 1;
         buf_init(&code, MIB);
         buf_printf(&code, "python3 -m pip install --quiet --disable-pip-version-check --");
-        for (size_t i = 0; i < request->packages_n; i++)
-                buf_printf(&code, " '%s'", request->packages[i]);
-        buf_printf(&code, " 2>&1 || exit 1");
-        for (size_t i = 0; i < request->packages_n; i++)
-                if (strchr(request->packages[i], '\'') || request->packages[i][0] == '-') {
+        for (size_t i = 0; i < request->packages_n; i++) {
+                const char *text = request->packages[i], *language = package_entry_language(&text);
+                if (strchr(text, '\'') || text[0] == '-' || (language && strcmp(language, "python") != 0)) {
                         buf_done(&code);
-                        return err_field(err, "/packages", "\"%.60s\" cannot be the name of a package",
-                                request->packages[i]);
+                        return err_field(err, "/packages", "\"%.60s\" cannot be the name of a package of Python, and the "
+                                "backend e2b installs no other packages", request->packages[i]);
                 }
+                buf_printf(&code, " '%s'", text);
+        }
+        buf_printf(&code, " 2>&1 || exit 1");
         int rc = ask_sandbox(remote_run, INTERPRETER_PORT, "POST", "/execute",
                 json_pack("{s:s, s:s}", "language", "bash", "code", code.bytes), "application/json", err);
         buf_done(&code);

@@ -139,6 +139,11 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 void buf_done(struct buf *buf);
 bool buf_add(struct buf *buf, const void *bytes, size_t len);   /* false, and unchanged, above the ceiling */
+/*
+ * Make room for `len` bytes altogether, at most the ceiling: appending does not copy then.  Unwritten pages take no
+ * memory.
+ */
+void buf_reserve(struct buf *buf, size_t len);
 /* Append len bytes that the caller fills in.  NULL, and unchanged, above the ceiling. */
 char *buf_extend(struct buf *buf, size_t len);
 /* Give back memory that the bytes do not need, if it is much. */

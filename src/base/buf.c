@@ -33,6 +33,16 @@ static bool reserve(struct buf *buf, size_t more)
         return true;
 }
 
+void buf_reserve(struct buf *buf, size_t len)
+{
+        size_t size = (len < buf->max ? len : buf->max) + 1;
+        if (size <= buf->size)
+                return;
+        buf->bytes = mem_resize(buf->bytes, size);
+        buf->bytes[buf->len] = 0;
+        buf->size = size;
+}
+
 bool buf_add(struct buf *buf, const void *bytes, size_t len)
 {
         if (!reserve(buf, len))

@@ -13,6 +13,12 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
+/*
+ * malloc_trim(3) holds the lock of each arena for milliseconds, also that of the loop's.  So there is a pause without
+ * jobs before, or the time between two of them.
+ */
+#define TRIM_PAUSE_MS 200
+#define TRIM_EACH_MS 5000
 #define DONE_AT_ONCE 8         /* finished jobs served between two looks at the other descriptors */
 
 /* The jobs of one tenant.  A member of the ring while it has jobs. */
@@ -34,6 +40,8 @@ struct workers {
         struct job *done, **done_end;
         size_t waiting, running, idle;
         bool ending;
+        bool trim_due;                 /* a job has ended since the last malloc_trim(3) */
+        uint64_t trimmed_ms;
         pthread_t threads[WORKER_THREADS_MAX];
         size_t threads_n, threads_max;
 };
@@ -122,6 +130,35 @@ bool worker_is_here(void)
         return is_helper;
 }
 
+/* Trees of large texts were in the arenas of the threads.  The lock is held before and after, and not in between. */
+static void trim(struct workers *workers)
+{
+        workers->trim_due = false;
+        workers->trimmed_ms = clock_ms();
+        pthread_mutex_unlock(&workers->lock);
+        malloc_trim(0);
+        pthread_mutex_lock(&workers->lock);
+}
+
+/* The lock is held. */
+static void wait_for_job(struct workers *workers)
+{
+        struct timespec until;
+        int rc = 0;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += TRIM_PAUSE_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        workers->idle++;
+        if (workers->trim_due)
+                rc = pthread_cond_clockwait(&workers->work, &workers->lock, CLOCK_MONOTONIC, &until);
+        else
+                pthread_cond_wait(&workers->work, &workers->lock);
+        workers->idle--;
+        if (rc == ETIMEDOUT && workers->trim_due && !workers->running)
+                trim(workers);
+}
+
 static void *serve(void *owner)
 {
         struct workers *workers = owner;
@@ -131,9 +168,7 @@ static void *serve(void *owner)
         while (!workers->ending) {
                 struct job *job = take(workers);
                 if (!job) {
-                        workers->idle++;
-                        pthread_cond_wait(&workers->work, &workers->lock);
-                        workers->idle--;
+                        wait_for_job(workers);
                         continue;
                 }
                 pthread_mutex_unlock(&workers->lock);
@@ -145,9 +180,9 @@ static void *serve(void *owner)
                 pthread_cond_broadcast(&workers->finished);
                 if (workers->waiting)
                         pthread_cond_signal(&workers->work);
-                pthread_mutex_unlock(&workers->lock);
-                malloc_trim(0);   /* trees of large texts were in this thread's arena (malloc_trim(3)) */
-                pthread_mutex_lock(&workers->lock);
+                workers->trim_due = true;
+                if (clock_ms() - workers->trimmed_ms >= TRIM_EACH_MS)
+                        trim(workers);
         }
         pthread_mutex_unlock(&workers->lock);
         return NULL;

@@ -3,6 +3,7 @@
 #include "front/views/views.h"
 
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 
 #include "config.h"
@@ -18,6 +19,17 @@ static int failed(const struct csn_error *err)
 {
         fprintf(stderr, "caissond: %s\n", err->text);
         return csn_code_exit(err->code);
+}
+
+/*
+ * mallopt(3): a long buffer is a mapping of its own, so realloc() moves the pages of a growing body instead of copying
+ * the bytes, and free() returns the memory.  glibc raises the thresholds to 32 and 64 MiB otherwise.  The heap keeps
+ * less at its end than a long buffer needs, or malloc() would take the buffer from there.
+ */
+static void set_up_memory(void)
+{
+        mallopt(M_MMAP_THRESHOLD, (int)MIB);
+        mallopt(M_TRIM_THRESHOLD, (int)MIB);
 }
 
 int main(int argc, char **argv)
@@ -48,6 +60,7 @@ int main(int argc, char **argv)
 
         struct settings settings;
         struct csn_error err;
+        set_up_memory();
         backend_add(&backend_e2b);
         int rc = settings_load(&sources, &settings, &err);
         if (rc == 0) {

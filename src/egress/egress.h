@@ -46,6 +46,13 @@ struct egress_rules {
          */
         const struct egress_range *ranges;
         size_t ranges_n;
+        /*
+         * The administrator's targets whose addresses may be private, in the format of egress_check_private().  The
+         * rules above decide about these targets, too; public_ allows the port of the entry.  Addresses of
+         * egress_is_metadata() stay refused.
+         */
+        char *const *private_hosts;
+        size_t private_hosts_n;
         /* 0 means the default in brackets. */
         uint64_t connections_max;      /* simultaneous connections (64); the next connection gets 503 */
         /* in all (10000); then the listening socket closes, and the kernel resets further connections */
@@ -77,6 +84,9 @@ struct egress_events {
  * name itself.  "host:8443": this port alone.  Errors: CSN_E_INPUT, with a text that names the correction.
  */
 int egress_check_rule(const char *rule, struct csn_error *err);
+
+/* The same for an entry of private_hosts, which may be an address, too: "10.1.2.3:8080", "[fd00::1]". */
+int egress_check_private(const char *entry, struct csn_error *err);
 
 /*
  * Serve the listening socket listen_fd, which becomes the callee's even on failure.  rules and their arrays are copied;
@@ -133,6 +143,10 @@ int egress_parse_range(const char *text, struct egress_range *ret, struct csn_er
 /* Whether the ranges let pass this address, to which the target's name resolved. */
 bool egress_in_range(const struct egress_rules *rules, const struct egress_target *target,
         const struct net_address *address);
+/* Whether private_hosts has this host and port. */
+bool egress_is_private_host(const struct egress_rules *rules, const struct egress_target *target);
+/* Whether an address with this text of egress_class() is refused for a target of private_hosts, too. */
+bool egress_is_metadata(const char *class_);
 /* Whether the rules allow this host and port, before name resolution; false: *ret_why is the reason. */
 bool egress_allows(const struct egress_rules *rules, const struct egress_target *target,
         char ret_why[static EGRESS_TEXT_MAX]);

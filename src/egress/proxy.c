@@ -490,9 +490,10 @@ static void on_resolved(void *owner, const struct net_address *addresses, size_t
                 answer_unreachable(conn, timed_out ? 504 : 502, problem);
                 return;
         }
+        bool private_ = egress_is_private_host(&conn->egress->rules, &conn->request.target);
         for (size_t i = 0; i < n; i++) {
                 const char *class_ = judge(conn->egress, &addresses[i]);
-                if (class_) {
+                if (class_ && !(private_ && !egress_is_metadata(class_))) {
                         char text[EGRESS_TEXT_MAX];
                         snprintf(text, sizeof text, "%s %s no public address: %s", conn->request.target.host,
                                  conn->request.target.literal ? "is" : "has", class_);
@@ -708,16 +709,24 @@ static void on_again(struct timer *timer)
 
 /* ---- the whole ---- */
 
+static char **copy_texts(struct egress *egress, char *const *from, size_t n)
+{
+        char **texts = arena_alloc(&egress->arena, (n + 1) * sizeof *texts);
+        for (size_t i = 0; i < n; i++)
+                texts[i] = arena_copy(&egress->arena, from[i], strlen(from[i]));
+        return texts;
+}
+
 static void copy_rules(struct egress *egress, const struct egress_rules *from)
 {
         static const struct egress_rules usual = { .connections_max = 64, .requests_max = 10000, .bytes_max = GIB,
                                                    .head_ms = 10000, .connect_ms = 10000, .idle_ms = 60000 };
         struct egress_rules *rules = &egress->rules;
-        char **hosts = arena_alloc(&egress->arena, (from->hosts_n + 1) * sizeof *hosts);
-        for (size_t i = 0; i < from->hosts_n; i++)
-                hosts[i] = arena_copy(&egress->arena, from->hosts[i], strlen(from->hosts[i]));
+        char **hosts = copy_texts(egress, from->hosts, from->hosts_n);
+        char **private_hosts = copy_texts(egress, from->private_hosts, from->private_hosts_n);
         *rules = *from;
         rules->hosts = hosts;
+        rules->private_hosts = private_hosts;
         struct egress_range *ranges = arena_alloc(&egress->arena, (from->ranges_n + 1) * sizeof *ranges);
         memcpy(ranges, from->ranges_n ? from->ranges : ranges, from->ranges_n * sizeof *ranges);
         rules->ranges = ranges;

@@ -300,7 +300,7 @@ static bool parse_port(const char *text, unsigned *ret)
         return port <= 65535;
 }
 
-static int parse_rule(const char *text, struct rule *ret, struct csn_error *err)
+static int parse_rule(const char *text, bool literals, struct rule *ret, struct csn_error *err)
 {
         struct rule rule = { .any_port = true };
         struct csn_error why;
@@ -311,13 +311,14 @@ static int parse_rule(const char *text, struct rule *ret, struct csn_error *err)
                 return err_set(err, CSN_E_INPUT, 0, "\"*\" is every host: use network \"public\"");
         rule.below = strncmp(text, "*.", 2) == 0;
         const char *host = text + (rule.below ? 2 : 0);
-        const char *colon = host[0] == '[' ? NULL : strchr(host, ':');
+        const char *bracket = host[0] == '[' && literals ? strchr(host, ']') : NULL;
+        const char *colon = bracket ? strchr(bracket, ':') : host[0] == '[' ? NULL : strchr(host, ':');
         size_t len = colon ? (size_t)(colon - host) : strlen(host);
         if (colon && strchr(colon + 1, ':'))
                 return err_set(err, CSN_E_INPUT, 0, "a rule names a host, not an address");
         if (egress_host(host, len, &rule.target, &why) < 0)
                 return err_set(err, CSN_E_INPUT, 0, "\"%.60s\": %s", text, why.text);
-        if (rule.target.literal)
+        if (rule.target.literal && (!literals || rule.below))
                 return err_set(err, CSN_E_INPUT, 0, "\"%.60s\": a rule names a host, not an address", text);
         if (rule.below && !strchr(rule.target.host, '.'))
                 return err_set(err, CSN_E_INPUT, 0,
@@ -333,7 +334,13 @@ static int parse_rule(const char *text, struct rule *ret, struct csn_error *err)
 int egress_check_rule(const char *rule, struct csn_error *err)
 {
         struct rule ignored;
-        return parse_rule(rule, &ignored, err);
+        return parse_rule(rule, false, &ignored, err);
+}
+
+int egress_check_private(const char *entry, struct csn_error *err)
+{
+        struct rule ignored;
+        return parse_rule(entry, true, &ignored, err);
 }
 
 static bool host_matches(const struct rule *rule, const char *host)
@@ -381,7 +388,7 @@ static bool is_named(const struct egress_rules *rules, const struct egress_targe
         struct rule rule;
         bool named = false;
         for (size_t i = 0; !target->literal && !named && i < rules->hosts_n; i++)
-                named = parse_rule(rules->hosts[i], &rule, NULL) == 0 && host_matches(&rule, target->host);
+                named = parse_rule(rules->hosts[i], false, &rule, NULL) == 0 && host_matches(&rule, target->host);
         return named;
 }
 
@@ -400,19 +407,41 @@ bool egress_in_range(const struct egress_rules *rules, const struct egress_targe
         return !denied;
 }
 
+static bool is_usual(unsigned port)
+{
+        return port == 80 || port == 443;
+}
+
+bool egress_is_private_host(const struct egress_rules *rules, const struct egress_target *target)
+{
+        for (size_t i = 0; i < rules->private_hosts_n; i++) {
+                struct rule rule;
+                if (parse_rule(rules->private_hosts[i], true, &rule, NULL) == 0 &&
+                        rule.target.literal == target->literal && host_matches(&rule, target->host) &&
+                        (rule.any_port ? is_usual(target->port) : rule.target.port == target->port))
+                        return true;
+        }
+        return false;
+}
+
+bool egress_is_metadata(const char *class_)
+{
+        return strncmp(class_, "link-local", 10) == 0 || strncmp(class_, "metadata", 8) == 0;
+}
+
 bool egress_allows(const struct egress_rules *rules, const struct egress_target *target,
         char ret_why[static EGRESS_TEXT_MAX])
 {
-        bool usual = target->port == 80 || target->port == 443, known = rules->public_;
+        bool usual = is_usual(target->port), known = rules->public_;
         for (size_t i = 0; !target->literal && i < rules->hosts_n; i++) {
                 struct rule rule;
-                if (parse_rule(rules->hosts[i], &rule, NULL) < 0 || !host_matches(&rule, target->host))
+                if (parse_rule(rules->hosts[i], false, &rule, NULL) < 0 || !host_matches(&rule, target->host))
                         continue;
                 if (rule.any_port ? usual : rule.target.port == target->port)
                         return true;
                 known = true;
         }
-        if (usual && rules->public_)
+        if (rules->public_ && (usual || egress_is_private_host(rules, target)))
                 return true;
         if (target->literal && !rules->public_)
                 snprintf(ret_why, EGRESS_TEXT_MAX, "%s is an address, and only the hosts named in allow can be reached",

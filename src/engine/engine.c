@@ -117,7 +117,26 @@ static bool has_runs(void *owner)
         return engine->runs != NULL;
 }
 
-static const struct pools_user pools_user = { has_ready_run, has_running, has_runs };
+/* The helper thread trims after a job. */
+static void work_nothing(struct job *job)
+{
+        (void)job;
+}
+
+static void on_trimmed(struct job *job)
+{
+        (void)job;
+}
+
+/* malloc_trim(3) of a large heap takes 20 ms. */
+static void give_memory_back(void *owner)
+{
+        struct engine *engine = owner;
+        if (!engine->trim.active)
+                worker_submit(engine->workers, "", &engine->trim);
+}
+
+static const struct pools_user pools_user = { has_ready_run, has_running, has_runs, give_memory_back };
 
 /* ---- descriptors ---- */
 
@@ -169,13 +188,15 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
                 .cores = cores(),
                 .hooks = &hooks,
                 .instances = { .settings = settings, .events = &instances_events, .owner = engine, .places = places() },
+                .trim = { .work = work_nothing, .done = on_trimmed },
                 .dispatch = { .fired = dispatch_now, .owner = engine },
                 .usage_sample = { .fired = on_sample, .owner = engine } };
         snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",
                 (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
         engine->instances.layers_dir = settings_layers_dir(settings, &engine->arena);
         engine->instances.images_dir = settings_images_dir(settings, &engine->arena);
-        if (lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
+        if (run_read_private_hosts(engine, err) < 0 ||
+                lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
                 loop_new(&engine->loop, err) < 0 || workers_new(engine->loop, &engine->workers, err) < 0) {
                 loop_free(engine->loop);
                 arena_done(&engine->arena);

@@ -25,8 +25,8 @@ struct workers;
 /* ---- life ---- */
 
 /*
- * The settings stay the caller's and must outlive the engine.  Errors: CSN_E_SYSTEM; CSN_E_CONFIG (a language of the
- * configuration).
+ * The settings stay the caller's and must outlive the engine.  Errors: CSN_E_SYSTEM; CSN_E_CONFIG
+ * (engine.private_hosts, or a language of the configuration).
  */
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err);
 /* Kill and free all runs and sandboxes; done() is not called.  NULL is harmless. */

@@ -1,8 +1,14 @@
-/* One run of a submission that is being graded. */
+/*
+ * One run of a submission that is being graded.
+ *
+ * A helper thread parses a long message of the runner.  Meanwhile the runner's messages are not read, and messages that
+ * were read already wait, so messages keep their order.  The end of the run waits for them, too.
+ */
 #include "grading/grading_private.h"
 
 #include <stdio.h>
 
+#define AT_ONCE_MAX (64 * KIB) /* bytes of a message that the loop parses */
 #define KEPT_WAITING 4     /* a run that was ready and had no CPU for this part of its time was kept waiting */
 
 /* ---- what it says ---- */
@@ -13,16 +19,30 @@ void attempt_break(struct attempt *attempt)
         run_cancel(attempt->run);
 }
 
-/* The first byte says for whom it is. */
-static void on_said(void *owner, const char *message, size_t len)
+struct incoming {
+        struct incoming *next;
+        struct job job;
+        struct attempt *attempt;   /* NULL: the attempt was freed */
+        struct buf raw;
+        json_t *json;              /* of a long message, after its job; NULL: the message is not valid */
+};
+
+/* The first byte says for whom the message is. */
+static bool is_for_peer(const struct attempt *attempt, const struct buf *raw)
 {
-        struct attempt *attempt = owner;
-        if (len > 1 && message[0] == 'P' && attempt->kind->passed_on) {
-                attempt->kind->passed_on(attempt, message, len);
-                return;
-        }
-        bool cheap = len > 1 && message[0] == 'E' && !model_has_many_parts(message + 1, len - 1, MESSAGE_PARTS_MAX);
-        json_t *json = cheap ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL;
+        return raw->len > 1 && raw->bytes[0] == 'P' && attempt->kind->passed_on;
+}
+
+static json_t *parse(const struct buf *raw)
+{
+        bool cheap = raw->len > 1 && raw->bytes[0] == 'E' &&
+                !model_has_many_parts(raw->bytes + 1, raw->len - 1, MESSAGE_PARTS_MAX);
+        return cheap ? json_loadb(raw->bytes + 1, raw->len - 1, JSON_ALLOW_NUL, NULL) : NULL;
+}
+
+/* Takes the reference. */
+static void take_json(struct attempt *attempt, json_t *json)
+{
         const char *op = json_string_value(json_object_get(json, "op"));
         if (op && strcmp(op, "set_up") == 0)
                 attempt->set_up = true;
@@ -31,6 +51,88 @@ static void on_said(void *owner, const char *message, size_t len)
         else
                 attempt_break(attempt);
         json_decref(json);
+}
+
+static void work_incoming(struct job *job)
+{
+        struct incoming *incoming = job->owner;
+        incoming->json = parse(&incoming->raw);
+        buf_done(&incoming->raw);
+}
+
+static void incoming_free(struct incoming *incoming)
+{
+        json_decref(incoming->json);
+        buf_done(&incoming->raw);
+        free(incoming);
+}
+
+static void settle(struct attempt *attempt, const struct run_result *result);
+static void on_parsed(struct job *job);
+
+static bool is_long(const struct attempt *attempt, const struct buf *raw)
+{
+        return raw->len > AT_ONCE_MAX && !is_for_peer(attempt, raw) && engine_workers(attempt->grading->grader->engine);
+}
+
+/* Take messages up to the next long one, which is handed to a helper thread. */
+static void take_incoming(struct attempt *attempt)
+{
+        while (attempt->incoming) {
+                struct incoming *first = attempt->incoming;
+                bool is_wanted = !attempt->broken && !attempt->late && !attempt->grading->cancelled;
+                if (is_wanted && is_long(attempt, &first->raw)) {
+                        struct grading *grading = attempt->grading;
+                        first->job = (struct job){ .work = work_incoming, .done = on_parsed, .owner = first };
+                        worker_submit(engine_workers(grading->grader->engine), grading->owner_key, &first->job);
+                        return;
+                }
+                attempt->incoming = first->next;
+                if (is_wanted && is_for_peer(attempt, &first->raw))
+                        attempt->kind->passed_on(attempt, first->raw.bytes, first->raw.len);
+                else if (is_wanted)
+                        take_json(attempt, parse(&first->raw));
+                incoming_free(first);
+        }
+        if (attempt->result)
+                settle(attempt, attempt->result);
+        else
+                run_hold_messages(attempt->run, false);
+}
+
+static void on_parsed(struct job *job)
+{
+        struct incoming *incoming = job->owner;
+        struct attempt *attempt = incoming->attempt;
+        if (attempt) {
+                attempt->incoming = incoming->next;
+                if (!attempt->broken && !attempt->late && !attempt->grading->cancelled && !job->dropped)
+                        take_json(attempt, json_incref(incoming->json));
+                take_incoming(attempt);
+        }
+        incoming_free(incoming);
+}
+
+static void on_said(void *owner, struct buf *message)
+{
+        struct attempt *attempt = owner;
+        struct incoming **last = &attempt->incoming;
+        if (!attempt->incoming && !is_long(attempt, message)) {
+                if (is_for_peer(attempt, message))
+                        attempt->kind->passed_on(attempt, message->bytes, message->len);
+                else
+                        take_json(attempt, parse(message));
+                return;
+        }
+        while (*last)
+                last = &(*last)->next;
+        *last = mem_alloc(sizeof **last);
+        **last = (struct incoming){ .attempt = attempt, .raw = *message };
+        *message = (struct buf){ 0 };
+        if (attempt->incoming != *last)
+                return;
+        run_hold_messages(attempt->run, true);
+        take_incoming(attempt);
 }
 
 static void on_broke(void *owner)
@@ -43,7 +145,6 @@ static void on_hello(void *owner)
 {
         struct attempt *attempt = owner;
         attempt->kind->hello_received(attempt);
-        loop_timer(engine_loop(attempt->grading->grader->engine), &attempt->clock, load_ms(attempt->grading) * 1000);
 }
 
 static void on_late(struct timer *timer)
@@ -55,24 +156,27 @@ static void on_late(struct timer *timer)
         run_cancel(attempt->run);
 }
 
-int message_send_json(struct run *run, json_t *message)
+/* A runner that has ended says so by the end of its run. */
+static void on_begin_made(void *owner, struct send_queue_packet *frames)
 {
-        char *text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
-        struct buf whole;
-        buf_init(&whole, CHANNEL_MESSAGE_MAX);
-        bool fits = text && buf_add(&whole, "E", 1) && buf_add(&whole, text, strlen(text));
-        int told = fits ? run_send_message(run, whole.bytes, whole.len) : -EMSGSIZE;
-        json_decref(message);
-        buf_done(&whole);
-        free(text);
-        return told;
+        struct attempt *attempt = owner;
+        struct loop *loop = engine_loop(attempt->grading->grader->engine);
+        attempt->begin = NULL;
+        if (!frames) {
+                attempt->kind->too_long(attempt);
+                return;
+        }
+        if (run_send_frames(attempt->run, frames) < 0)
+                return;
+        loop_timer(loop, &attempt->clock, load_ms(attempt->grading) * 1000);
+        if (attempt->kind->begun)
+                attempt->kind->begun(attempt);
 }
 
-int message_begin_role(struct run *run, const char *role, json_t *message)
+void attempt_begin(struct attempt *attempt, struct message *message)
 {
-        json_object_set_new(message, "op", json_string("begin"));
-        json_object_set_new(message, "role", json_string(role));
-        return message_send_json(run, message);
+        message_set_role(message, attempt->kind->role);
+        attempt->begin = message_make(message, on_begin_made, attempt);
 }
 
 /* ---- its life ---- */
@@ -86,6 +190,13 @@ void attempt_free(struct attempt *attempt)
                         break;
                 }
         loop_untimer(engine_loop(grading->grader->engine), &attempt->clock);
+        message_forget(attempt->begin);
+        for (struct incoming *one = attempt->incoming, *next; one; one = next) {
+                next = one->next;
+                one->attempt = NULL;
+                if (!one->job.active || worker_cancel(engine_workers(grading->grader->engine), &one->job))
+                        incoming_free(one);
+        }
         run_free(attempt->run);
         free(attempt);
 }
@@ -112,9 +223,8 @@ static void keep_packages(struct grading *grading, const struct run_result *resu
                 MARK(&grading->result, grade_result, warnings);
 }
 
-static void on_done(void *owner, const struct run_result *result)
+static void settle(struct attempt *attempt, const struct run_result *result)
 {
-        struct attempt *attempt = owner;
         struct grading *grading = attempt->grading;
         grading->runs++;
         grading->result.cpu_ms += result->usage.cpu_ms;
@@ -129,6 +239,17 @@ static void on_done(void *owner, const struct run_result *result)
         attempt->kind->done(attempt, result);
         attempt_free(attempt);
         grading->go_on(grading);
+}
+
+static void on_done(void *owner, const struct run_result *result)
+{
+        struct attempt *attempt = owner;
+        message_forget(attempt->begin);
+        attempt->begin = NULL;
+        if (attempt->incoming)
+                attempt->result = result;
+        else
+                settle(attempt, result);
 }
 
 static const struct run_message_handler message_handler = {

@@ -10,6 +10,7 @@
 #define BEGIN_BYTES (8 * MIB)          /* of arguments in one message */
 #define AT_ONCE 4                      /* sandboxes of one submission */
 #define CASE_WAITING 4                 /* a case may last so many times its wall-clock limit, if it waits for the CPU */
+#define SLOT_BYTES 1000                /* of a question about a case, without its values */
 #define STOP_AFTER 16                  /* cases between two looks, when one that fails is to be the last */
 
 /* ---- what it is told ---- */
@@ -20,11 +21,12 @@ static void add_text(json_t *json, const char *name, const char *text)
                 json_object_set_new(json, name, json_string(text));
 }
 
-static json_t *case_of(const struct grading *grading, size_t i)
+static json_t *encode_case(const struct grading *grading, const struct message_case *one)
 {
-        const struct grade_case *given = grading->slots[i].given;
-        json_t *json = json_pack("{s:I, s:I, s:I}", "i", (json_int_t)i, "cpu_ms",
-                (json_int_t)case_cpu_ms(grading, given), "wall_ms", (json_int_t)case_wall_ms(grading, given));
+        const struct grade_case *given = one->given;
+        json_t *json = json_pack("{s:I, s:I, s:I}", "i", (json_int_t)one->i, "cpu_ms", (json_int_t)one->cpu_ms,
+                "wall_ms", (json_int_t)one->wall_ms);
+        (void)grading;
         add_text(json, "function", given->function);
         add_text(json, "args", given->args);
         add_text(json, "args_python", given->args_python);
@@ -33,20 +35,46 @@ static json_t *case_of(const struct grading *grading, size_t i)
         return json;
 }
 
+static size_t bytes_of(const struct grade_case *given)
+{
+        const char *texts[] = { given->args, given->args_python, given->kwargs, given->kwargs_python };
+        size_t bytes = 0;
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                bytes += texts[i] ? strlen(texts[i]) : 0;
+        return bytes;
+}
+
+static bool is_open(const struct grading *grading, size_t i)
+{
+        const struct slot *slot = &grading->slots[i];
+        return !slot->settled && !slot->document && !HAS(slot->given, grade_case, expected_stdout);
+}
+
 static void on_hello(struct attempt *attempt)
 {
         struct grading *grading = attempt->grading;
         const struct grade_request *request = &grading->request;
-        json_t *cases = json_array();
-        for (size_t i = attempt->from; i < attempt->to; i++)
-                if (!grading->slots[i].settled && !grading->slots[i].document &&
-                        !HAS(grading->slots[i].given, grade_case, expected_stdout))
-                        json_array_append_new(cases, case_of(grading, i));
-        json_t *begin = json_pack("{s:s, s:i, s:o}", "setup", request->setup ? request->setup : "", "output_max",
-                CASE_OUTPUT, "cases", cases);
-        add_text(begin, "function", request->function);
-        if (message_begin_role(attempt->run, attempt->kind->role, begin) != -EMSGSIZE)
-                return;
+        const char *setup = request->setup ? request->setup : "";
+        json_t *members = json_pack("{s:i}", "output_max", CASE_OUTPUT);
+        add_text(members, "function", request->function);
+        struct message *begin = message_new(grading, "begin", members);
+        message_add_text(begin, "setup", setup, strlen(setup));
+        message_set_encoder(begin, encode_case);
+        for (size_t i = attempt->from; i < attempt->to; i++) {
+                const struct grade_case *given = grading->slots[i].given;
+                const struct message_case one = { .i = i,
+                        .given = given,
+                        .cpu_ms = case_cpu_ms(grading, given),
+                        .wall_ms = case_wall_ms(grading, given) };
+                if (is_open(grading, i))
+                        message_add_case(begin, &one, bytes_of(given));
+        }
+        attempt_begin(attempt, begin);
+}
+
+static void on_too_long(struct attempt *attempt)
+{
+        struct grading *grading = attempt->grading;
         for (size_t i = attempt->from; i < attempt->to; i++)
                 if (!grading->slots[i].settled && !HAS(grading->slots[i].given, grade_case, expected_stdout))
                         slot_settle(&grading->slots[i], &grading->arena, case_status_BAD_CASE,
@@ -70,14 +98,16 @@ static void take_result(struct attempt *attempt, json_t *message)
         char *type = strcmp(how, "raised") == 0
                 ? grading_text(grading, json_string_value(json_object_get(message, "type")))
                 : NULL;
-        const char *value = json_string_value(json_object_get(message, "value"));
         grading_note(grading, result, message);
         if (type)
                 SET(result, case_result, error_type, type);
         if (kept_waiting(json_number_value(json_object_get(message, "waited_ms")), case_wall_ms(grading, slot->given)))
                 slot->kept_waiting = grading->kept_waiting = true;
         grading_signs(grading, json_object_get(message, "signs"), result->name);
-        grading->result_bytes += value ? strlen(value) : 0;
+        slot->bytes = SLOT_BYTES + json_string_length(json_object_get(message, "value")) +
+                (slot->given->expected ? strlen(slot->given->expected) : 0) +
+                (slot->given->expected_python ? strlen(slot->given->expected_python) : 0);
+        grading->result_bytes += json_string_length(json_object_get(message, "value"));
         if (grading->result_bytes > RESULTS_BYTES_MAX)
                 slot_settle(slot, &grading->arena, case_status_UNENCODABLE,
                         "the values of all cases together are longer than %llu MiB", RESULTS_BYTES_MAX / MIB);
@@ -121,11 +151,9 @@ static void on_said(struct attempt *attempt, const char *op, json_t *message)
 
 static struct slot *first_open(const struct attempt *attempt)
 {
-        for (size_t i = attempt->from; i < attempt->to; i++) {
-                struct slot *slot = &attempt->grading->slots[i];
-                if (!slot->settled && !slot->document && !HAS(slot->given, grade_case, expected_stdout))
-                        return slot;
-        }
+        for (size_t i = attempt->from; i < attempt->to; i++)
+                if (is_open(attempt->grading, i))
+                        return &attempt->grading->slots[i];
         return NULL;
 }
 
@@ -154,17 +182,13 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
 
 /* ---- the phase ---- */
 
-static bool is_open(const struct grading *grading, size_t i)
-{
-        const struct slot *slot = &grading->slots[i];
-        return !slot->settled && !slot->document && !HAS(slot->given, grade_case, expected_stdout);
-}
-
 static void begin(struct grading *grading, size_t from, size_t to)
 {
-        static const struct attempt_kind kind = {
-                .role = "cases", .hello_received = on_hello, .said = on_said, .done = on_done
-        };
+        static const struct attempt_kind kind = { .role = "cases",
+                .hello_received = on_hello,
+                .said = on_said,
+                .too_long = on_too_long,
+                .done = on_done };
         struct attempt *attempt = attempt_new(grading, &kind, NULL);
         uint64_t cpu_ms = load_ms(grading), wall_ms = load_ms(grading);
         attempt->from = from;
@@ -181,10 +205,7 @@ static size_t end_of_batch(const struct grading *grading, size_t from, size_t mo
 {
         size_t bytes = 0, n = 0, to = from;
         for (; to < grading->slots_n && n < most && bytes < BEGIN_BYTES; to++) {
-                const struct grade_case *given = grading->slots[to].given;
-                const char *texts[] = { given->args, given->args_python, given->kwargs, given->kwargs_python };
-                for (size_t k = 0; k < ARRAY_LEN(texts); k++)
-                        bytes += texts[k] ? strlen(texts[k]) : 0;
+                bytes += bytes_of(grading->slots[to].given);
                 n += is_open(grading, to);
         }
         return to;

@@ -358,8 +358,9 @@ void grading_free(struct grading *grading)
         wake_others(grader, grading->owner_key);
         for (size_t i = 0; i < grading->slots_n; i++)
                 json_decref(grading->slots[i].document);
-        worker_free(engine_workers(grader->engine), grading->owner_key, &grading->arena);
-        free(grading);
+        grading->freed = true;
+        grading->messages_n++;
+        grading_put(grading, engine_workers(grader->engine));
 }
 
 struct grader *grader_open(struct engine *engine, const struct settings *settings)

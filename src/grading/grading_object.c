@@ -57,6 +57,14 @@ void grading_note(struct grading *grading, struct case_result *result, const jso
                 SET(result, case_result, line, (uint64_t)line);
 }
 
+void grading_put(struct grading *grading, struct workers *workers)
+{
+        if (--grading->messages_n || !grading->freed)
+                return;
+        worker_free(workers, grading->owner_key, &grading->arena);
+        free(grading);
+}
+
 void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...)
 {
         char text[1000];

@@ -8,7 +8,7 @@
 #define CASE_CPU_MS 5000
 #define CASE_OUTPUT 2000               /* characters kept of each stream of a case */
 #define CASE_TEXT_MAX (8 * KIB)         /* bytes of any text that a sandbox sends about a case */
-#define MESSAGE_PARTS_MAX 500000       /* values and names in a message from a sandbox */
+#define MESSAGE_PARTS_MAX 5000         /* values and names in a message from a sandbox; signs make up to 1,000 */
 #define RESULTS_BYTES_MAX (64 * MIB)   /* bytes of a submission's results that wait for the judge */
 #define LOST_MAX 100                   /* sandboxes that the cases of one submission may end */
 #define BUSY_TRIES 3                   /* tries after failures of the engine */
@@ -18,6 +18,7 @@ struct slot {
         const struct grade_case *given;
         struct case_result *result;
         json_t *document;              /* the runner's result for the judge, or NULL */
+        size_t bytes;                  /* about the length of the question to the judge, if there is a document */
         bool settled;                  /* result->status is final */
         bool kept_waiting;             /* see struct grading */
 };
@@ -61,6 +62,8 @@ struct grading {
         bool judge_ms_given;
         bool has_boundary, has_packages, has_error;
         struct grade_result result;
+        size_t messages_n;             /* messages in the making, which refer to the grading */
+        bool freed;                    /* grading_free() was called, and messages are made */
         struct job report; /* in PHASE_OVER: the helper thread owns all of the above that report() uses */
 };
 
@@ -95,8 +98,49 @@ char *grading_text(struct grading *grading, const char *text);
 void grading_note(struct grading *grading, struct case_result *result, const json_t *message);
 /* Set the final status of a case, with a sentence. */
 void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/*
+ * A message that referred to the grading is made.  Frees a grading whose last message it was after grading_free(), when
+ * the grader may be gone.
+ */
+void grading_put(struct grading *grading, struct workers *workers);
 /* The wall-clock limit of the request, in ms, or its default. */
 uint64_t load_ms(const struct grading *grading);
+
+/* ---- message.c ---- */
+
+/* A message to a runner, in the making. */
+struct message;
+
+/* A case of a message.  Its encoder uses of the grading nothing but the request and the settings. */
+struct message_case {
+        size_t i;                      /* index of the slot */
+        const struct grade_case *given;
+        uint64_t cpu_ms, wall_ms;
+        json_t *document;              /* of the slot, or NULL */
+};
+
+/* A message with the member `op`; takes the reference to the other members. */
+struct message *message_new(struct grading *grading, const char *op, json_t *members);
+/* The message sets the role of the runner. */
+void message_set_role(struct message *message, const char *role);
+/* Add a text of bytes that live as long as the grading; bytes that are no UTF-8 are replaced. */
+void message_add_text(struct message *message, const char *name, const char *bytes, size_t len);
+/* The message has the member `cases`, whose elements encode() makes, perhaps in a helper thread. */
+void message_set_encoder(struct message *message,
+        json_t *(*encode)(const struct grading *grading, const struct message_case *one));
+/* Add a case; `bytes` is about the length of its texts.  The message has a reference of its own to the document. */
+void message_add_case(struct message *message, const struct message_case *one, size_t bytes);
+/*
+ * Make the message, and call made() with its frames for run_send_frames(); NULL: the message is longer than
+ * CHANNEL_MESSAGE_MAX.  A short message is made at once, before the return of NULL.  Else a helper thread makes the
+ * message, and the result can be forgotten until made() was called.  The message frees itself.
+ */
+struct message *message_make(struct message *message, void (*made)(void *owner, struct send_queue_packet *frames),
+        void *owner);
+/* made() is not called any more.  NULL is allowed. */
+void message_forget(struct message *message);
+/* Send a short message to the runner.  The reference becomes the callee's.  Errors: see run_send_message(). */
+int message_send_json(struct run *run, json_t *message);
 
 /* ---- attempt.c ---- */
 
@@ -109,6 +153,10 @@ struct attempt_kind {
         /* A message for the grading; a message to be forwarded to the other sandbox. */
         void (*said)(struct attempt *attempt, const char *op, json_t *message);
         void (*passed_on)(struct attempt *attempt, const char *message, size_t len);
+        /* The first message is too long for the channel. */
+        void (*too_long)(struct attempt *attempt);
+        /* The runner has its first message; may be NULL. */
+        void (*begun)(struct attempt *attempt);
         void (*done)(struct attempt *attempt, const struct run_result *result);
 };
 
@@ -123,6 +171,10 @@ struct attempt {
         bool broken;                            /* the runner violated the protocol */
         bool late;                              /* loading took longer than load_ms() */
         struct timer clock;
+        struct message *begin;                  /* the first message, which is made; or NULL */
+        /* Messages of the runner from the first long message on, in the order of their arrival; see attempt.c. */
+        struct incoming *incoming;
+        const struct run_result *result;        /* the run is over, and messages are not parsed yet; else NULL */
 };
 
 /*
@@ -133,10 +185,8 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
 /* Set the limits of the run in ms, at most the settings' ceilings; then start the run. */
 void attempt_limit(struct attempt *attempt, uint64_t cpu_ms, uint64_t wall_ms);
 void attempt_start(struct attempt *attempt);
-/* Send a message to the runner.  The reference becomes the callee's.  Errors: see run_send_message(). */
-int message_send_json(struct run *run, json_t *message);
-/* Send the first message, which sets the runner's role. */
-int message_begin_role(struct run *run, const char *role, json_t *message);
+/* Make and send the first message, "begin", which sets the runner's role. */
+void attempt_begin(struct attempt *attempt, struct message *message);
 /* End an attempt after a protocol violation. */
 void attempt_break(struct attempt *attempt);
 void attempt_free(struct attempt *attempt);

@@ -19,6 +19,7 @@
 #define JUDGES_MIN 2
 #define JUDGES_MAX 4
 #define ASK_BYTES (4 * MIB)            /* of documents in one question */
+#define ASK_CASES 500                  /* cases in one question, whose answer the loop parses */
 #define QUICK_CPU_MS 1000              /* for a first question */
 #define SLOW_CPU_MS 5000               /* for each further one */
 #define BUDGET_CPU_MS 10000            /* for all questions of a grading, */
@@ -48,6 +49,7 @@ struct judge {
         bool hello_received, ready;
         uint64_t id, asked_us;         /* of its question */
         struct judging *judging;       /* whose question it has, or NULL */
+        struct message *question;      /* which is made and not sent yet; or NULL */
         struct timer clock;            /* for its answer, or, without a question, for its end */
 };
 
@@ -63,8 +65,10 @@ struct judges {
 
 /* ---- questions ---- */
 
-static json_t *spec_of(const struct grading *grading, const struct grade_case *given)
+/* Perhaps in a helper thread. */
+static json_t *encode_case(const struct grading *grading, const struct message_case *one)
 {
+        const struct grade_case *given = one->given;
         json_t *spec = json_object();
         if (HAS(given, grade_case, expected))
                 json_object_set_new(spec, "expected", json_string(given->expected));
@@ -80,14 +84,7 @@ static json_t *spec_of(const struct grading *grading, const struct grade_case *g
                 json_object_set_new(spec, "tolerance", json_real(grading->request.tolerance));
         json_object_set_new(spec, "exact", json_boolean(given->exact));
         json_object_set_new(spec, "strict_type", json_boolean(given->strict_type));
-        return spec;
-}
-
-static size_t bytes_of(const struct slot *slot)
-{
-        const char *value = json_string_value(json_object_get(slot->document, "value"));
-        return 1000 + (value ? strlen(value) : 0) + (slot->given->expected ? strlen(slot->given->expected) : 0) +
-               (slot->given->expected_python ? strlen(slot->given->expected_python) : 0);
+        return json_pack("{s:I, s:o, s:O}", "i", (json_int_t)one->i, "case", spec, "result", one->document);
 }
 
 static bool is_open(const struct slot *slot)
@@ -96,31 +93,28 @@ static bool is_open(const struct slot *slot)
 }
 
 /* The submission's text is asked about once, with its first question. */
-static json_t *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
+static struct message *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
 {
-        const struct grading *grading = judging->grading;
-        size_t bytes = 0, n = 0, len;
-        struct arena arena = { 0 };
-        json_t *cases = json_array();
-        const char *code = judging->from == 0
-                ? model_utf8(&arena, grading->request.code.bytes, grading->request.code.len, &len)
-                : "";
-        for (judging->to = judging->from; judging->to < judging->end && (!n || (bytes < ASK_BYTES && !judging->single));
+        struct grading *grading = judging->grading;
+        const struct bytes *code = &grading->request.code;
+        size_t bytes = 0, n = 0;
+        struct message *message = message_new(grading, "judge",
+                json_pack("{s:I, s:s, s:I, s:b}", "id", (json_int_t)id, "language", grading->language->name, "cpu_ms",
+                        (json_int_t)cpu_ms, "last", judging->slow));
+        message_add_text(message, "code", code->bytes, judging->from == 0 ? code->len : 0);
+        message_set_encoder(message, encode_case);
+        for (judging->to = judging->from; judging->to < judging->end &&
+                (!n || (bytes < ASK_BYTES && n < ASK_CASES && !judging->single));
                 judging->to++) {
                 const struct slot *slot = &grading->slots[judging->to];
+                const struct message_case one = { .i = judging->to, .given = slot->given, .document = slot->document };
                 if (!is_open(slot))
                         continue;
                 n++;
-                bytes += bytes_of(slot);
-                json_array_append_new(cases,
-                        json_pack("{s:I, s:o, s:O}", "i", (json_int_t)judging->to, "case",
-                                spec_of(grading, slot->given), "result", slot->document));
+                bytes += slot->bytes;
+                message_add_case(message, &one, slot->bytes);
         }
-        json_t *json = json_pack("{s:s, s:I, s:s, s:s, s:I, s:b, s:o}", "op", "judge", "id", (json_int_t)id, "language",
-                grading->language->name, "code", code, "cpu_ms", (json_int_t)cpu_ms, "last", judging->slow, "cases",
-                cases);
-        arena_done(&arena);
-        return json;
+        return message;
 }
 
 static void judging_free(struct judging *judging)
@@ -201,23 +195,47 @@ static uint64_t cpu_ms_for(const struct judging *judging)
         return min_u64(most, judging->grading->judge_ms);
 }
 
-static void put_question(struct judge *judge, struct judging *judging)
+static void take_back(struct judge *judge)
 {
-        uint64_t cpu_ms = cpu_ms_for(judging);
-        judge->id = ++judge->judges->ids;
-        int told = message_send_json(judge->run, question(judging, judge->id, cpu_ms));
+        struct judging *judging = judge->judging;
+        message_forget(judge->question);
+        judge->question = NULL;
+        judge->judging = NULL;
+        judging->asked = NULL;
+        loop_timer(engine_loop(judge->judges->grader->engine), &judge->judges->again, AGAIN_MS * 1000);
+}
+
+static void on_made(void *owner, struct send_queue_packet *frames)
+{
+        struct judge *judge = owner;
+        struct judging *judging = judge->judging;
+        struct loop *loop = engine_loop(judge->judges->grader->engine);
+        judge->question = NULL;
+        if (!judging->grading) {
+                send_queue_packets_free(frames);
+                take_back(judge);
+                return;
+        }
+        int told = frames ? run_send_frames(judge->run, frames) : -EMSGSIZE;
         if (told == -EMSGSIZE)
                 give_up(judging, judging->from, judging->to, "what came is too large to be compared");
         if (told == -EPIPE)
                 judge->ready = false;   /* its end will be told, and until then another one is asked */
         if (told < 0) {
-                loop_timer(engine_loop(judge->judges->grader->engine), &judge->judges->again, AGAIN_MS * 1000);
+                take_back(judge);
                 return;
         }
-        judge->judging = judging;
         judge->asked_us = clock_us();
+        loop_timer(loop, &judge->clock, PATIENCE * (cpu_ms_for(judging) + 1000) * 1000);
+}
+
+static void put_question(struct judge *judge, struct judging *judging)
+{
+        judge->id = ++judge->judges->ids;
+        judge->judging = judging;
         judging->asked = judge;
-        loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, PATIENCE * (cpu_ms + 1000) * 1000);
+        loop_untimer(engine_loop(judge->judges->grader->engine), &judge->clock);
+        judge->question = message_make(question(judging, judge->id, cpu_ms_for(judging)), on_made, judge);
 }
 
 /* Whether it is over, and gone. */
@@ -313,12 +331,14 @@ static void take_answer(struct judging *judging, json_t *json)
         judging->slow = true;
 }
 
-static void on_said(void *owner, const char *message, size_t len)
+static void on_said(void *owner, struct buf *message)
 {
         struct judge *judge = owner;
-        json_t *json = len > 1 && message[0] == 'E' ? json_loadb(message + 1, len - 1, JSON_ALLOW_NUL, NULL) : NULL;
+        json_t *json = message->len > 1 && message->bytes[0] == 'E'
+                ? json_loadb(message->bytes + 1, message->len - 1, JSON_ALLOW_NUL, NULL)
+                : NULL;
         struct judging *judging = judge->judging;
-        if (!judging || json_integer_value(json_object_get(json, "id")) != (json_int_t)judge->id) {
+        if (!judging || judge->question || json_integer_value(json_object_get(json, "id")) != (json_int_t)judge->id) {
                 json_decref(json);
                 run_cancel(judge->run);
                 return;
@@ -338,7 +358,7 @@ static void on_hello(void *owner)
 {
         struct judge *judge = owner;
         judge->hello_received = true;
-        judge->ready = message_begin_role(judge->run, "judge", json_object()) == 0;
+        judge->ready = message_send_json(judge->run, json_pack("{s:s, s:s}", "op", "begin", "role", "judge")) == 0;
         judge->judges->starts = 0;
         loop_timer(engine_loop(judge->judges->grader->engine), &judge->clock, IDLE_MS * 1000ULL);
         ask(judge->judges);
@@ -398,6 +418,8 @@ static void on_done(void *owner, const struct run_result *result)
         char why[300];
         snprintf(why, sizeof why, "the judge does not start: %.200s",
                 HAS(result, run_result, error) ? result->error.message : status_name(result->status));
+        if (judge->question)
+                take_back(judge);
         if (judge->judging)
                 blame(judge);
         judge->ready = false;
@@ -467,7 +489,7 @@ void judge_ask(struct grading *grading, size_t from, size_t to)
         *judging = (struct judging){ .judges = judges, .grading = grading, .from = from, .to = from, .end = to };
         *last = grading->judging = judging;
         for (size_t i = from; i < to; i++)
-                bytes += is_open(&grading->slots[i]) ? bytes_of(&grading->slots[i]) : 0;
+                bytes += is_open(&grading->slots[i]) ? grading->slots[i].bytes : 0;
         if (!grading->judge_ms_given)
                 grading->judge_ms = BUDGET_CPU_MS;
         grading->judge_ms_given = true;
@@ -499,6 +521,7 @@ void judges_close(struct judges *judges)
         loop_untimer(loop, &judges->again);
         for (size_t i = 0; i < judges->n; i++) {
                 loop_untimer(loop, &judges->all[i].clock);
+                message_forget(judges->all[i].question);
                 run_free(judges->all[i].run);
         }
         free(judges);

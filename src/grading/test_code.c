@@ -32,25 +32,20 @@ static void pass_on(struct attempt *attempt, const char *message, size_t len)
 static void begin_tests(struct attempt *attempt)
 {
         const struct grade_request *request = &attempt->grading->request;
-        struct arena arena = { 0 };
-        size_t len;
-        json_t *begin = json_pack("{s:s, s:I, s:b, s:i, s:[sss]}", "setup", request->setup ? request->setup : "",
-                "test_ms", (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS),
+        const char *setup = request->setup ? request->setup : "";
+        json_int_t test_ms =
+                (json_int_t)(HAS(request, grade_request, case_cpu_ms) ? request->case_cpu_ms : CASE_CPU_MS);
+        json_t *members = json_pack("{s:n, s:I, s:b, s:i, s:[sss]}", "shared", "test_ms", test_ms,
                 "stop_on_fail", request->stop_on_fail, "output_max", CASE_OUTPUT, "modules", "solution", "submission",
                 "main");
-        json_object_set_new(begin, "entry_point",
+        json_object_set_new(members, "entry_point",
                 request->entry_point ? json_string(request->entry_point) : json_null());
-        if (request->shared_process) {
-                const char *code =
-                        model_utf8(&arena, request->code.bytes ? request->code.bytes : "", request->code.len, &len);
-                json_object_set_new(begin, "shared", json_stringn(code, len));
-        } else {
-                json_object_set_new(begin, "shared", json_null());
-        }
-        arena_done(&arena);
+        struct message *begin = message_new(attempt->grading, "begin", members);
+        message_add_text(begin, "setup", setup, strlen(setup));
+        if (request->shared_process)
+                message_add_text(begin, "shared", request->code.bytes, request->code.len);
         attempt->ready = true;   /* its limits are those of the run */
-        if (message_begin_role(attempt->run, attempt->kind->role, begin) == -EMSGSIZE)
-                attempt_break(attempt);
+        attempt_begin(attempt, begin);
 }
 
 static struct case_result *add_test(struct grading *grading)
@@ -166,19 +161,24 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
 
 static void begin_subject(struct attempt *attempt)
 {
+        const struct grade_request *request = &attempt->grading->request;
+        const char *setup = request->setup ? request->setup : "";
+        struct message *begin = message_new(attempt->grading, "begin", json_object());
+        message_add_text(begin, "setup", setup, strlen(setup));
+        attempt_begin(attempt, begin);
+}
+
+/* The submission is loaded: the tests, in a sandbox of their own. */
+static void start_tests(struct attempt *attempt)
+{
         static const struct attempt_kind kind = { .role = "tests",
                 .hello_received = begin_tests,
                 .said = tests_said,
                 .passed_on = pass_on,
+                .too_long = attempt_break,
                 .done = tests_done };
         struct grading *grading = attempt->grading;
-        const char *setup = grading->request.setup ? grading->request.setup : "";
         const struct bytes tests = { grading->request.tests, strlen(grading->request.tests) };
-        int told = message_begin_role(attempt->run, attempt->kind->role, json_pack("{s:s}", "setup", setup));
-        if (told == -EMSGSIZE)
-                attempt_break(attempt);
-        if (told < 0)
-                return;
         struct attempt *other = attempt_new(grading, &kind, &tests);
         attempt_limit(other, load_ms(grading), 2 * load_ms(grading) + 1000);
         run_set_skips_queue(other->run);
@@ -250,10 +250,14 @@ void tests_go_on(struct grading *grading)
                 .hello_received = begin_subject,
                 .said = subject_said,
                 .passed_on = pass_on,
+                .too_long = attempt_break,
+                .begun = start_tests,
                 .done = subject_done };
-        static const struct attempt_kind shared = {
-                .role = "tests", .hello_received = begin_tests, .said = tests_said, .done = tests_done
-        };
+        static const struct attempt_kind shared = { .role = "tests",
+                .hello_received = begin_tests,
+                .said = tests_said,
+                .too_long = attempt_break,
+                .done = tests_done };
         struct attempt *attempt;
         grading->tests_begun = true;
         if (grading->request.shared_process) {

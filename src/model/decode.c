@@ -330,6 +330,37 @@ static int decode_list(const struct field *field, json_t *json, const struct pat
         return 0;
 }
 
+/* {"node": ["left-pad@1"], "python": "six"}: a list of entries that name their language. */
+static int decode_packages(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
+                           void *ret, struct csn_error *err)
+{
+        const char *language;
+        json_t *items, *all = json_array();
+        int rc = 0;
+        json_object_foreach(json, language, items) {
+                struct path below = path_below(path, language);
+                bool is_text = json_is_string(items);
+                if (strcmp(language, "python") != 0 && strcmp(language, "node") != 0)
+                        rc = err_field(err, below.text, "packages are of \"python\" and \"node\", not of \"%.40s\"",
+                                       language);
+                else if (!is_text && !json_is_array(items))
+                        rc = wrong_type(&below, "a list", err);
+                for (size_t i = 0; rc == 0 && i < (is_text ? 1 : json_array_size(items)); i++) {
+                        json_t *item = is_text ? items : json_array_get(items, i);
+                        const char *text = json_string_value(item);
+                        if (!text || strlen(text) != json_string_length(item))
+                                rc = wrong_type(&below, "a list of strings", err);
+                        else
+                                json_array_append_new(all, json_pack("s++", language, ":", text));
+                }
+                if (rc < 0)
+                        break;
+        }
+        rc = rc < 0 ? rc : decode_list(field, all, path, arena, ret, err);
+        json_decref(all);
+        return rc;
+}
+
 static int decode_pairs(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
                         void *ret, struct csn_error *err)
 {
@@ -401,6 +432,8 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         case KIND_ENUM:
                 return decode_choice(field, json, path, to, err);
         case KIND_TEXTS:
+                if (json_is_object(json) && strcmp(field->name, "packages") == 0)
+                        return decode_packages(field, json, path, arena, ret, err);
                 /* "numpy, pandas" is how people write a list of packages in one line. */
                 if (json_is_string(json) && strcmp(field->name, "packages") == 0)
                         return model_parse_packages(json_string_value(json), arena, to, count(field, ret),

@@ -40,6 +40,19 @@ static char *canonical(const char *language, const char *name, size_t len, struc
         return copy;
 }
 
+const char *package_entry_language(const char **text)
+{
+        static const struct {
+                const char *begin, *language;
+        } rows[] = { { "python:", "python" }, { "node:", "javascript" } };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (strncmp(*text, rows[i].begin, strlen(rows[i].begin)) == 0) {
+                        *text += strlen(rows[i].begin);
+                        return rows[i].language;
+                }
+        return NULL;
+}
+
 /* ---- one specification ---- */
 
 static int bad(const char *field, const char *text, size_t len, const char *why, struct csn_error *err)

@@ -32,6 +32,12 @@ struct package_set {
 };
 
 /*
+ * The language of an entry of the field packages that names one, as in python:six and node:left-pad@1: "python" or
+ * "javascript", and *text then begins behind the colon.  NULL: the entry names none, and *text is unchanged.
+ */
+const char *package_entry_language(const char **text);
+
+/*
  * Add the packages of a text, separated by ",", ";" or line ends: "numpy, pandas;requests==2.28.0".  A name that is
  * there already is kept as it is; so explicit packages are added before detected ones.  `field` is the member of the
  * request, for errors.  Errors: CSN_E_INPUT.

@@ -25,9 +25,11 @@ static json_t *texts_schema(const struct field *field)
         json_t *list = json_pack("{s:s, s:o}", "type", "array", "items", item);
         if (field->max)
                 bound(list, "maxItems", field->max);
-        /* "numpy, pandas" in one string is accepted too. */
+        /* "numpy, pandas" in one string is accepted too, and a list for each language. */
         return strcmp(field->name, "packages") == 0
-                       ? json_pack("{s:[o, {s:s}]}", "anyOf", list, "type", "string")
+                       ? json_pack("{s:[o, {s:s}, {s:s, s:{s:O, s:O}, s:b}]}", "anyOf", list, "type", "string",
+                                   "type", "object", "properties", "python", list, "node", list,
+                                   "additionalProperties", 0)
                        : list;
 }
 

@@ -101,6 +101,7 @@ static const struct section {
         { "images", &object_images_settings, offsetof(struct settings, images) },
         { "packages", &object_packages_settings, offsetof(struct settings, packages) },
         { "packages.python", &object_python_packages_settings, offsetof(struct settings, python_packages) },
+        { "packages.node", &object_node_packages_settings, offsetof(struct settings, node_packages) },
 };
 
 static bool is_section(const char *name)
@@ -503,7 +504,8 @@ static const char *host_of(const char *url)
 /* An index is an address without credentials, which caisson config show would print. */
 static int check_packages(struct settings *settings, struct csn_error *err)
 {
-        static const char *const keys[][2] = { { "packages.python.index_url", "packages.python.index_token_file" } };
+        static const char *const keys[][2] = { { "packages.python.index_url", "packages.python.index_token_file" },
+                { "packages.node.registry_url", "packages.node.registry_token_file" } };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
                 const struct setting *setting = find(settings, keys[i][0], strlen(keys[i][0]));
                 char value[SETTING_VALUE_MAX];

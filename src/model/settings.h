@@ -23,7 +23,7 @@
 #include "model/undef.h"
 
 extern const struct object object_engine_settings, object_images_settings, object_packages_settings,
-        object_python_packages_settings;
+        object_python_packages_settings, object_node_packages_settings;
 
 struct setting {
         char key[64];              /* "limits.wall_ms" */
@@ -42,6 +42,7 @@ struct settings {
         struct images_settings images;                   /* images.* */
         struct packages_settings packages;               /* packages.* */
         struct python_packages_settings python_packages; /* packages.python.* */
+        struct node_packages_settings node_packages;     /* packages.node.* */
         /* The sections mcpServers and tools, for tools/sources/sources.h, with all values as texts; NULL: none. */
         json_t *tools;
         struct setting *list;      /* all settings, in the order of the table */

@@ -104,10 +104,15 @@ static int check_preload(const struct run_request *request, struct csn_error *er
 
 #define LINE_MAX_BYTES 16384 /* splitting takes time that grows with the square of it */
 
-/* The language is not known here: a name and a version of either is right. */
+/* The language of an entry that names none is not known here: a name and a version of either is right. */
 static bool is_package(const char *text, struct arena *arena, struct csn_error *err)
 {
         struct csn_error other;
+        const char *language = package_entry_language(&text);
+        if (language) {
+                struct package_set set = { .arena = arena, .language = language };
+                return package_set_add(&set, text, "/packages", err) == 0;
+        }
         struct package_set python = { .arena = arena, .language = "python" },
                            node = { .arena = arena, .language = "javascript" };
         return package_set_add(&node, text, "/packages", &other) == 0 ||

@@ -13,9 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define POLL_US 100000 /* between two tries to get the lock that another process has */
-#define LOG_MAX 2000   /* bytes of the end of pip's output in an error */
+#define LOG_MAX 2000   /* bytes of the end of an installer's output in an error */
 #define BUILD_OUTPUT (8 * MIB)
 #define BUILD_MEMORY (4096 * MIB) /* of a build sandbox; the ceiling of the settings, if lower */
 
@@ -42,6 +43,8 @@ void layer_build_free(struct build *build)
         worker_wait(engine_workers(packages->engine), &build->job);
         run_free(build->run);
         package_index_close(build->index);
+        json_decref(build->lock);
+        json_decref(build->report);
         layers_abort(packages->layers, &build->staging);
         layers_unlock(packages->layers, build->hash, &build->lock_fd);
         arena_done(&build->arena);
@@ -71,8 +74,7 @@ static void remember_failure(struct build *build)
                 log_text(LOG_WARN, "remember a failed build: %s", err.text);
 }
 
-static void fail(struct build *build, const char *problem, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static void fail(struct build *build, const char *problem, const char *fmt, ...)
+void layer_build_fail(struct build *build, const char *problem, const char *fmt, ...)
 {
         char text[sizeof build->err.text];
         va_list args;
@@ -97,13 +99,13 @@ static void fail(struct build *build, const char *problem, const char *fmt, ...)
 
 static void fail_by(struct build *build, const struct csn_error *err)
 {
-        fail(build, "build_failed", "%s", err->text);
+        layer_build_fail(build, "build_failed", "%s", err->text);
 }
 
 static void on_late(struct timer *timer)
 {
         struct build *build = timer->owner;
-        fail(build, "build_timeout", "the build took longer than packages.build_wall=%" PRIu64 " ms",
+        layer_build_fail(build, "build_timeout", "the build took longer than packages.build_wall=%" PRIu64 " ms",
                 build->packages->settings->packages.build_wall);
 }
 
@@ -132,19 +134,21 @@ static struct run_request *new_run(struct build *build, const char *program)
         struct run_request *request = run_request(build->run);
         struct arena *arena = run_arena(build->run);
         run_set_owner(build->run, build->domain);
-        SET(request, run_request, language, arena_text(arena, "python"));
-        SET(request, run_request, image, arena_text(arena, "system")); /* pip is the host's */
+        SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
+        SET(request, run_request, image, arena_text(arena, "system")); /* pip and npm are the host's */
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
         set_limits(build, request);
         return request;
 }
 
-/* The last line that pip has written. */
+/* The last line that the installer has written; else the engine's own words about the end of the run. */
 static const char *log_tail(struct build *build, const struct run_result *result)
 {
         const struct bytes *text = &result->stderr;
         size_t from = text->len > LOG_MAX ? text->len - LOG_MAX : 0;
         char *tail = arena_copy(&build->arena, text->len ? text->bytes + from : "", text->len - from);
+        if (!text->len && HAS(result, run_result, error) && result->error.message)
+                tail = arena_text(&build->arena, "%.400s", result->error.message);
         log_text(LOG_DEBUG, "a build sandbox has written: %s", tail);
         /* The last line says what went wrong; the lines before are the way to that place. */
         for (size_t end = strlen(tail); end && (unsigned char)tail[end - 1] <= ' ';)
@@ -162,52 +166,19 @@ static bool went_well(const struct run_result *result)
         return result->status == status_COMPLETED && HAS(result, run_result, exit_code) && result->exit_code == 0;
 }
 
+/* The last line of standard output, as JSON; the caller owns the reference.  NULL: no such line. */
+static json_t *last_line(const struct run_result *result)
+{
+        const struct bytes *out = &result->stdout;
+        size_t end = out->len, from;
+        while (end && out->bytes[end - 1] == '\n')
+                end--;
+        for (from = end; from && out->bytes[from - 1] != '\n'; from--)
+                ;
+        return end > from ? json_loadb(out->bytes + from, end - from, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
 /* ---- publishing ---- */
-
-static void mark_scripts(int tree_fd)
-{
-        auto_fd bin = openat(tree_fd, "bin", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        DIR *dir = bin < 0 ? NULL : fdopendir(fcntl(bin, F_DUPFD_CLOEXEC, 0));
-        for (struct dirent *entry; dir && (entry = readdir(dir));) {
-                struct stat st;
-                if (fstatat(bin, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-                        (void)!fchmodat(bin, entry->d_name, 0755,
-                                0); /* a script without the bit can be run by its interpreter */
-        }
-        if (dir)
-                closedir(dir);
-}
-
-/* "six.py", "yaml/" and "_x.cpython-311-x86_64-linux-gnu.so" are modules; metadata and scripts are none. */
-static size_t module_length(const char *name, bool is_folder)
-{
-        size_t len = strcspn(name, ".");
-        if (name[0] == '.' || strcmp(name, "bin") == 0 || strcmp(name, "__pycache__") == 0)
-                return 0;
-        if (is_folder)
-                return name[len] ? 0 : len;
-        const char *end = strrchr(name, '.');
-        return end && (strcmp(end, ".py") == 0 || strcmp(end, ".so") == 0) ? len : 0;
-}
-
-static void list_modules(int tree_fd, struct layer_meta *meta, struct arena *arena)
-{
-        DIR *dir = fdopendir(fcntl(tree_fd, F_DUPFD_CLOEXEC, 0));
-        const char **modules = arena_alloc(arena, LAYER_MODULES_MAX * sizeof *modules);
-        size_t n = 0;
-        for (struct dirent *entry; dir && n < LAYER_MODULES_MAX && (entry = readdir(dir));) {
-                struct stat st;
-                size_t len = fstatat(tree_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
-                        ? 0
-                        : module_length(entry->d_name, S_ISDIR(st.st_mode));
-                if (len)
-                        modules[n++] = arena_copy(arena, entry->d_name, len);
-        }
-        if (dir)
-                closedir(dir);
-        meta->modules = modules;
-        meta->modules_n = n;
-}
 
 static void publish(struct job *job)
 {
@@ -218,7 +189,7 @@ static void publish(struct job *job)
         /* The second sandbox has filled work/tree; the staging's own tree is empty. */
         if (work_fd < 0 || unlinkat(build->staging.fd, "tree", AT_REMOVEDIR) < 0 ||
                 renameat(work_fd, "tree", build->staging.fd, "tree") < 0) {
-                err_set(&build->job_error, CSN_E_SYSTEM, errno, "pip has installed nothing");
+                err_set(&build->job_error, CSN_E_SYSTEM, errno, "%s has installed nothing", build->language->installer);
                 return;
         }
         io_remove_tree(build->staging.fd, "work");
@@ -228,8 +199,7 @@ static void publish(struct job *job)
                 err_set(&build->job_error, CSN_E_SYSTEM, errno, "open the new tree");
                 return;
         }
-        mark_scripts(build->staging.tree_fd);
-        list_modules(build->staging.tree_fd, &build->meta, &build->arena);
+        build->language->finish(build, build->staging.tree_fd);
         layers_commit(layers, &build->staging, &build->limits, &build->meta, &build->arena, build->layer,
                 &build->job_error);
 }
@@ -243,7 +213,7 @@ static void on_published(struct job *job)
         if (build->job_error.code) {
                 bool large = strcmp(build->job_error.field, "max_bytes") == 0 ||
                         strcmp(build->job_error.field, "max_files") == 0;
-                fail(build,
+                layer_build_fail(build,
                         large                                          ? "too_large"
                                 : build->job_error.code == CSN_E_INPUT ? "index_untrusted"
                                                                        : "build_failed",
@@ -263,15 +233,23 @@ static void on_published(struct job *job)
 static void on_installed(void *owner, const struct run_result *result)
 {
         struct build *build = owner;
-        bool well = went_well(result) && !result->files_truncated;
+        bool truncated = result->files_truncated, well = went_well(result) && !truncated;
         const char *tail = well ? "" : log_tail(build, result);
-        const char *status = result->status == status_COMPLETED ? "pip failed" : "pip was ended";
+        const char *status = status_name(result->status);
+        build->report = last_line(result);
         run_free(build->run);
         build->run = NULL;
         if (build->err.code)
                 return;
+        if (truncated) {
+                layer_build_fail(build, "too_large", "the packages have more files than packages.max_files=%" PRIu64
+                                ", or files that are deeper than 32 folders",
+                        build->packages->settings->packages.max_files);
+                return;
+        }
         if (!well) {
-                fail(build, "build_failed", "%s: %s", status, tail);
+                layer_build_fail(build, "build_failed", "the run of %s has the status %s: %s",
+                        build->language->installer, status, tail);
                 return;
         }
         loop_untimer(loop_of(build), &build->timer);
@@ -280,19 +258,10 @@ static void on_installed(void *owner, const struct run_result *result)
         worker_submit(engine_workers(build->packages->engine), build->domain, &build->job);
 }
 
-static int write_lock(const struct build *build, int work_fd, struct csn_error *err)
+int layer_build_write(int work_fd, const char *name, const char *text, size_t len, struct csn_error *err)
 {
-        struct buf text;
-        buf_init(&text, 16 * MIB);
-        for (size_t i = 0; i < build->files_n; i++)
-                buf_printf(&text, "%s==%s --hash=sha256:%s\n", build->files[i]->name, build->files[i]->version,
-                        build->files[i]->hash);
-        auto_fd file = openat(work_fd, "lock.txt", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-        int rc = file < 0 || io_write_all(file, text.bytes, text.len) < 0
-                ? err_set(err, CSN_E_SYSTEM, errno, "write the lock")
-                : 0;
-        buf_done(&text);
-        return rc;
+        auto_fd file = openat(work_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        return file < 0 || io_write_all(file, text, len) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "write %s", name) : 0;
 }
 
 static void install(struct build *build)
@@ -300,15 +269,15 @@ static void install(struct build *build)
         static const struct run_events events = { .done = on_installed };
         struct csn_error err;
         auto_fd work = openat(build->staging.fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (work < 0 || write_lock(build, work, &err) < 0) {
-                fail(build, "build_failed", "the work folder cannot be written");
+        if (work < 0 || build->language->write_lock(build, work, &err) < 0) {
+                layer_build_fail(build, "build_failed", "the work folder cannot be written");
                 return;
         }
         package_index_close(build->index);
         build->index = NULL;
         build->files_n = build->meta.key.lock_n;
         build->state = BUILD_INSTALLING;
-        struct run_request *request = new_run(build, packages_install);
+        struct run_request *request = new_run(build, build->language->install);
         SET(request, run_request, work_dir, arena_text(run_arena(build->run), "%s", build->work_path));
         run_start(build->run, true, &events, build);
 }
@@ -325,13 +294,14 @@ static void on_fetched(void *owner, int fd, uint64_t size, enum package_problem 
         if (build->err.code)
                 return;
         if (fd < 0) {
-                fail(build, package_problem_name(problem), "%s", text);
+                layer_build_fail(build, package_problem_name(problem), "%.200s: %s",
+                        build->files[build->fetched]->filename, text);
                 return;
         }
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
-        snprintf(to, sizeof to, "work/wheels/%s", build->files[build->fetched]->filename);
+        snprintf(to, sizeof to, "work/files/%s", build->names[build->fetched]);
         if (linkat(AT_FDCWD, from, build->staging.fd, to, AT_SYMLINK_FOLLOW) < 0) {
-                fail(build, "build_failed", "keep the file %.200s: %s", build->files[build->fetched]->filename,
+                layer_build_fail(build, "build_failed", "keep the file %.200s: %s", build->files[build->fetched]->filename,
                         strerrordesc_np(errno));
                 return;
         }
@@ -355,47 +325,17 @@ static void download_next(struct build *build)
 
 /* ---- judging ---- */
 
-static bool has_hash(const struct package_set *set, const struct package_file *file)
-{
-        for (size_t i = 0; i < set->n; i++) {
-                if (strcmp(set->specs[i].name, file->name) != 0 || !set->specs[i].hashes_n)
-                        continue;
-                for (size_t k = 0; k < set->specs[i].hashes_n; k++)
-                        if (strcmp(set->specs[i].hashes[k], file->hash) == 0)
-                                return true;
-                return false;
-        }
-        return true;
-}
-
-/* The resolver is not trusted: each file of its lock has to be one that the index has offered. */
-static bool judge(struct build *build, json_t *lock)
+bool layer_build_take_files(struct build *build, size_t n)
 {
         const struct packages_settings *settings = &build->packages->settings->packages;
-        size_t i;
-        json_t *item;
-        if (json_array_size(lock) > settings->max_count) {
-                fail(build, "too_many", "%zu packages are needed; packages.max_count=%" PRIu64, json_array_size(lock),
+        if (n > settings->max_count) {
+                layer_build_fail(build, "too_many", "%zu packages are needed; packages.max_count=%" PRIu64, n,
                         settings->max_count);
                 return false;
         }
-        build->files = arena_alloc(&build->arena, (json_array_size(lock) + 1) * sizeof(void *));
-        json_array_foreach(lock, i, item)
-        {
-                const char *url = json_string_value(json_object_get(item, "url"));
-                const char *hash = json_string_value(json_object_get(item, "sha256"));
-                const struct package_file *file = url ? package_index_file(build->index, url) : NULL;
-                if (!file || !hash || strcmp(hash, file->hash) != 0) {
-                        fail(build, "index_untrusted", "the resolver chose a file that the index has not offered");
-                        return false;
-                }
-                if (!has_hash(&build->set, file)) {
-                        fail(build, "hash_mismatch", "%s %s has another hash than the request", file->name,
-                                file->version);
-                        return false;
-                }
-                build->files[build->files_n++] = file;
-        }
+        build->files = arena_alloc(&build->arena, (n + 1) * sizeof(void *));
+        build->names = arena_alloc(&build->arena, (n + 1) * sizeof(void *));
+        build->places = arena_alloc(&build->arena, (n + 1) * sizeof(void *));
         return true;
 }
 
@@ -417,18 +357,20 @@ static void fill_meta(struct build *build, const json_t *report)
                         time_print(file->upload_time_ms, time, sizeof time);
                 lock[i] = (struct layer_package){ .name = arena_text(arena, "%s", file->name),
                         .version = arena_text(arena, "%s", file->version),
-                        .file = arena_text(arena, "%s", file->filename),
+                        .file = build->places[i],
                         .hash = arena_text(arena, "%s", file->hash),
                         .upload_time = arena_text(arena, "%s", time) };
         }
         build->meta = (struct layer_meta){ .pinned = package_set_is_pinned(&build->set),
+                .warnings = build->warnings,
+                .warnings_n = build->warnings_n,
                 .key = { .domain = build->domain,
-                        .language = "python",
+                        .language = build->language->name,
                         .runtime = text_of(build, report, "runtime"),
                         .arch = text_of(build, report, "arch"),
                         .libc = text_of(build, report, "libc"),
                         .image = "host",
-                        .index = settings->python_packages.index_url,
+                        .index = build->language->url(settings),
                         .build = PACKAGES_BUILD_VERSION,
                         .lock = lock,
                         .lock_n = build->files_n } };
@@ -461,14 +403,14 @@ static bool stage(struct build *build)
         }
         tree = layers_staging_tree(build->packages->layers, &build->staging, &build->arena);
         build->work_path = arena_text(&build->arena, "%.*s/work", (int)(strrchr(tree, '/') - tree), tree);
-        if (mkdirat(build->staging.fd, "work", 0755) < 0 || mkdirat(build->staging.fd, "work/wheels", 0755) < 0) {
-                fail(build, "build_failed", "make the work folder: %s", strerrordesc_np(errno));
+        if (mkdirat(build->staging.fd, "work", 0755) < 0 || mkdirat(build->staging.fd, "work/files", 0755) < 0) {
+                layer_build_fail(build, "build_failed", "make the work folder: %s", strerrordesc_np(errno));
                 return false;
         }
         return true;
 }
 
-/* Why pip found nothing that fits: what the index has hidden says more than pip can. */
+/* Why the resolver found nothing that fits: what the index has hidden says more than the resolver can. */
 static void explain(struct build *build, const char *tail)
 {
         const struct package_project *project;
@@ -476,20 +418,21 @@ static void explain(struct build *build, const char *tail)
         const char *text;
         for (size_t i = 0; (project = package_index_project_at(build->index, i)); i++)
                 if (project->is_loaded && project->problem != PACKAGE_FINE) {
-                        fail(build, package_problem_name(project->problem), "%s: %s", project->name, project->text);
+                        layer_build_fail(build, package_problem_name(project->problem), "%s: %s", project->name,
+                                project->text);
                         return;
                 }
         problem = package_index_failure(build->index, &text);
         if (problem != PACKAGE_FINE) {
-                fail(build, package_problem_name(problem), "%s", text);
+                layer_build_fail(build, package_problem_name(problem), "%s", text);
                 return;
         }
         for (size_t i = 0; (project = package_index_project_at(build->index, i)); i++)
                 if (project->is_loaded && project->text && project->text[0]) {
-                        fail(build, "version_conflict", "%s; %s: %s", tail, project->name, project->text);
+                        layer_build_fail(build, "version_conflict", "%s; %s: %s", tail, project->name, project->text);
                         return;
                 }
-        fail(build, "version_conflict", "%s", tail);
+        layer_build_fail(build, "version_conflict", "%s", tail);
 }
 
 /* ---- resolving ---- */
@@ -497,12 +440,12 @@ static void explain(struct build *build, const char *tail)
 static void take_lock(struct build *build, json_t *report)
 {
         json_t *lock = json_object_get(report, "lock");
-        if (!json_array_size(lock)) {
-                fail(build, "build_failed", "the resolver has answered with no lock");
+        if (!build->language->judge(build, lock))
+                return;
+        if (!build->files_n) {
+                layer_build_fail(build, "build_failed", "the resolver has answered with no lock");
                 return;
         }
-        if (!judge(build, lock))
-                return;
         fill_meta(build, report);
         if (is_built(build)) {
                 build->over(build);
@@ -518,22 +461,15 @@ static void take_lock(struct build *build, json_t *report)
 static void on_resolved(void *owner, const struct run_result *result)
 {
         struct build *build = owner;
-        const struct bytes *out = &result->stdout;
         const char *tail = log_tail(build, result);
         bool well = went_well(result);
-        size_t end = out->len, from;
-        while (end && out->bytes[end - 1] == '\n')
-                end--;
-        for (from = end; from && out->bytes[from - 1] != '\n'; from--)
-                ;
-        json_t *report =
-                well && end > from ? json_loadb(out->bytes + from, end - from, JSON_REJECT_DUPLICATES, NULL) : NULL;
+        json_t *report = well ? last_line(result) : NULL;
         run_free(build->run);
         build->run = NULL;
         if (build->index)
                 package_index_stop_serving(build->index);
         if (!build->err.code && !build->index)
-                fail(build, "build_failed", "the build sandbox did not start: %s", tail);
+                layer_build_fail(build, "build_failed", "the build sandbox did not start: %s", tail);
         else if (!build->err.code && !report)
                 explain(build, tail);
         else if (!build->err.code)
@@ -549,10 +485,10 @@ static void serve_index(void *owner, int listen_fd)
         struct csn_error err;
         size_t deny_n;
         char **deny = imports_split(settings->deny, &build->arena, &deny_n);
-        const struct package_index_settings options = { .kind = PACKAGE_PYTHON,
-                .url = packages->settings->python_packages.index_url,
-                .token = packages->token,
-                .ca_pem = packages->ca_pem,
+        const struct package_index_settings options = { .kind = build->language->kind,
+                .url = build->language->url(packages->settings),
+                .token = build->token,
+                .trust = packages->trust,
                 .spool_folder = layers_path(packages->layers),
                 .min_age_ms = settings->min_age,
                 .require_upload_time = settings->require_upload_time,
@@ -570,17 +506,32 @@ static void serve_index(void *owner, int listen_fd)
                 fail_by(build, &err);
 }
 
+/* The runtime and the installer of a language; NULL: both are there. */
+static const char *missing_file(const struct package_language *language)
+{
+        for (size_t i = 0; language->files[i]; i++)
+                if (access(language->files[i], X_OK) < 0)
+                        return language->files[i];
+        return NULL;
+}
+
 static void resolve(struct build *build)
 {
         static const struct run_events events = { .done = on_resolved };
         static const struct run_network network = { .serve = serve_index };
-        struct run_request *request = new_run(build, packages_resolve);
+        const char *missing = missing_file(build->language);
+        if (missing) {
+                layer_build_fail(build, "build_failed", "this host has no %s; the administrator has to install %s", missing,
+                        build->language->installer);
+                return;
+        }
+        struct run_request *request = new_run(build, build->language->resolve);
         struct arena *arena = run_arena(build->run);
-        char *text = package_set_text(&build->set);
+        char *text = build->language->input(build);
         request->files = arena_alloc(arena, sizeof *request->files);
         request->files_n = 1;
         MARK(request, run_request, files);
-        SET(request->files, input_file, name, arena_text(arena, "requirements.txt"));
+        SET(request->files, input_file, name, arena_text(arena, "%s", build->language->input_name));
         SET(request->files, input_file, content,
                 ((struct bytes){ arena_copy(arena, text, strlen(text)), strlen(text) }));
         run_set_network(build->run, &network, build);

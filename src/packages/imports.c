@@ -1,4 +1,4 @@
-/* Detected imports: which distributions they need, and what the image has. */
+/* Detected imports: which packages they need, and what the image has. */
 #include "packages/index/document.h"
 #include "packages/packages_private.h"
 
@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Folders of the modules of this host's Python beside its library, as sandboxes see them. */
-static const char *const module_globs[] = {
+/* Folders of the modules of this host's Python beside its library, and of its Node, as sandboxes see them. */
+static const char *const python_globs[] = {
         "/usr/lib/python3/dist-packages",
         "/usr/local/lib/python3.*/dist-packages",
         "/usr/lib/python3.*/site-packages",
 };
+
+/* Folders in which Node of Debian looks by itself. */
+static const char *const node_globs[] = { "/usr/share/nodejs", "/usr/lib/nodejs", "/usr/lib/*-linux-gnu*/nodejs" };
 
 static bool has_match(const char *pattern)
 {
@@ -30,14 +33,25 @@ static bool is_plain_module(const char *name)
         return name[0] && strlen(name) <= SPEC_NAME_MAX;
 }
 
-static bool image_has(const char *module)
+static bool node_image_has(const char *package)
+{
+        for (size_t i = 0; i < ARRAY_LEN(node_globs); i++) {
+                char pattern[SPEC_NAME_MAX + 100];
+                snprintf(pattern, sizeof pattern, "%s/%s", node_globs[i], package);
+                if (!strpbrk(package, "*?[\\") && has_match(pattern))
+                        return true;
+        }
+        return false;
+}
+
+static bool python_image_has(const char *module)
 {
         static const char *const forms[] = { "/%s", "/%s.py", "/%s.*.so" };
-        for (size_t i = 0; i < ARRAY_LEN(module_globs); i++)
+        for (size_t i = 0; i < ARRAY_LEN(python_globs); i++)
                 for (size_t k = 0; k < ARRAY_LEN(forms); k++) {
                         char name[SPEC_NAME_MAX + 16], pattern[SPEC_NAME_MAX + 100];
                         snprintf(name, sizeof name, forms[k], module);
-                        snprintf(pattern, sizeof pattern, "%s%s", module_globs[i], name);
+                        snprintf(pattern, sizeof pattern, "%s%s", python_globs[i], name);
                         if (has_match(pattern))
                                 return true;
                 }
@@ -57,6 +71,19 @@ char **imports_split(const char *text, struct arena *arena, size_t *ret_n)
         }
         *ret_n = n;
         return list;
+}
+
+/*
+ * A module of Node has the name of its package, and no table says which of these packages are the usual ones.  So "*"
+ * alone permits no package: a name that a model made up may be an attacker's package.
+ */
+static size_t drop_any(char **list, size_t n)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(list[i], "*") != 0)
+                        list[kept++] = list[i];
+        return kept;
 }
 
 struct names {
@@ -82,20 +109,26 @@ static void warn(struct names *names, const char *code, const char *remedy, stru
 void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const char *allow, const char *deny,
         struct arena *arena, struct warning **ret_warnings, size_t *ret_n)
 {
+        const enum package_kind kind = strcmp(set->language, "python") == 0 ? PACKAGE_PYTHON : PACKAGE_NODE;
         struct names unmapped, refused;
         size_t allowed_n, denied_n;
         char **allowed = imports_split(allow, arena, &allowed_n), **denied = imports_split(deny, arena, &denied_n);
+        if (kind == PACKAGE_NODE)
+                allowed_n = drop_any(allowed, allowed_n);
         buf_init(&unmapped.text, 16 * KIB);
         buf_init(&refused.text, 16 * KIB);
         for (size_t i = 0; i < imports_n; i++) {
                 struct csn_error err;
                 bool known;
-                char *top = arena_copy(arena, imports[i], strcspn(imports[i], "."));
                 const char *package = package_known(set->language, imports[i], arena, &known);
-                if (!is_plain_module(top) || (known && !package) || image_has(top))
+                const char *top = kind == PACKAGE_NODE ? package
+                                                       : arena_copy(arena, imports[i], strcspn(imports[i], "."));
+                if (known && !package)
                         continue;
-                bool permitted = known && package_is_listed(PACKAGE_PYTHON, allowed, allowed_n, package) &&
-                        !package_is_listed(PACKAGE_PYTHON, denied, denied_n, package);
+                if (kind == PACKAGE_NODE ? node_image_has(top) : !is_plain_module(top) || python_image_has(top))
+                        continue;
+                bool permitted = known && package_is_listed(kind, allowed, allowed_n, package) &&
+                        !package_is_listed(kind, denied, denied_n, package);
                 if (known && !permitted)
                         add_name(&refused, package);
                 else if (!known || package_set_add(set, package, "/code", &err) < 0)

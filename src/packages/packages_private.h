@@ -7,10 +7,41 @@
 #include "packages/packages.h"
 #include "model/package_spec.h"
 
+#include <jansson.h>
+
 /* Part of each layer's id: to be changed with every change of what a build makes of the same lock. */
 #define PACKAGES_BUILD_VERSION "1"
 
+/* Languages with layers, in the order in which a query gets them. */
+#define PACKAGES_LANGUAGES LAYERS_OF_RUN
+
 struct build;
+
+/* What differs between languages.  The steps of a build are in build.c. */
+struct package_language {
+        const char *name; /* of layers and of sets, "javascript"; the programs of build sandboxes are in it, too */
+        enum package_kind kind;
+        const char *installer;                  /* "npm" */
+        const char *url_setting, *token_setting; /* "packages.node.registry_url" */
+        const char *const *files; /* of the host, and so of a sandbox: runtime and installer; NULL at the end */
+        const char *resolve, *install; /* programs.c */
+        const char *(*url)(const struct settings *settings);        /* "": no index */
+        const char *(*token_file)(const struct settings *settings); /* "": none */
+        /* The only input of the resolver: its name, and its text in the arena of the build. */
+        const char *input_name;
+        char *(*input)(struct build *build);
+        /*
+         * Take the files of the resolver's answer, as far as the index has offered them, into build->files, names and
+         * places.  false: the build has failed.
+         */
+        bool (*judge)(struct build *build, json_t *lock);
+        /* Write what the installer reads besides the files.  Errors: CSN_E_SYSTEM. */
+        int (*write_lock)(const struct build *build, int work_fd, struct csn_error *err);
+        /* In a helper thread: complete the tree, of which only regular files left the sandbox, and list its modules. */
+        void (*finish)(struct build *build, int tree_fd);
+};
+
+extern const struct package_language packages_python, packages_node;
 
 struct packages {
         struct engine *engine;
@@ -18,8 +49,10 @@ struct packages {
         struct layers *layers;
         struct build *builds;     /* all, in the order in which they came */
         size_t builds_n, running; /* running: builds beyond BUILD_WAITING */
-        char *token, *ca_pem;     /* of the Python index; or NULL */
+        char *tokens[PACKAGES_LANGUAGES]; /* of the indexes of Python and Node; or NULL */
+        struct package_trust *trust;      /* of the indexes; NULL: the host's authorities */
         struct job prune;
+        bool prune_again; /* layers were built while the helper thread pruned */
         struct timer pruning;
         struct timer serving;          /* begins builds that wait, never within find() */
         uint64_t prune_bytes, prune_ttl_ms;   /* of the settings, for the helper thread */
@@ -40,6 +73,8 @@ struct build {
         enum build_state state;
         char hash[LAYER_HASH_MAX]; /* of the request */
         char *domain;
+        const struct package_language *language;
+        const char *token; /* of the index; or NULL */
         struct arena arena;
         struct package_set set;
         struct layer_query *queries; /* that wait for this build */
@@ -51,7 +86,13 @@ struct build {
         struct package_index *index;
         /* The lock: what the resolver chose and the index had offered. */
         const struct package_file **files;
+        char **names;  /* of files[i] in the work folder */
+        char **places; /* of files[i] in the layer's metadata: file name, or folder of a module */
         size_t files_n, fetched;
+        const char **warnings; /* for the layer's metadata */
+        size_t warnings_n;
+        json_t *lock;   /* npm: the lock for the installer; or NULL */
+        json_t *report; /* the last line of the installer; or NULL */
         /* The layer in the making. */
         struct layer_staging staging;
         char *work_path; /* folder of the second sandbox's inputs and outputs, below the staging */
@@ -70,6 +111,13 @@ struct build {
 
 /* ---- build.c ---- */
 
+/* Fail a build, with one of the codes of docs/use/packages.md.  The first failure stays. */
+void layer_build_fail(struct build *build, const char *problem, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Make room for the files of a lock.  false: the build has failed, because the lock has too many packages. */
+bool layer_build_take_files(struct build *build, size_t n);
+/* Write a text into a new file of a folder.  Errors: CSN_E_SYSTEM. */
+int layer_build_write(int work_fd, const char *name, const char *text, size_t len, struct csn_error *err);
+
 /* Begin a build that waits.  Nothing happens while another process has the lock of the request. */
 void layer_build_begin(struct build *build);
 /* End a build at once, without answers, and free the build. */
@@ -78,8 +126,9 @@ void layer_build_free(struct build *build);
 /* ---- imports.c ---- */
 
 /*
- * Add to the set the distributions of a program's imports that the image has not.  A distribution that `allow` does not
- * list, and a module that no table has, are not added: *ret_warnings tells which.  Everything lives in the arena.
+ * Add to the set the packages of a program's imports that the image has not.  A package that `allow` does not list (for
+ * Node: by its name or a beginning, not by "*"), and a module of Python that no table has, are not added: *ret_warnings
+ * tells which.  Everything lives in the arena.
  */
 void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const char *allow, const char *deny,
         struct arena *arena, struct warning **ret_warnings, size_t *ret_n);
@@ -88,9 +137,9 @@ char **imports_split(const char *text, struct arena *arena, size_t *ret_n);
 
 /* ---- programs.c ---- */
 
-/* Resolves requirements.txt; the last line of standard output is a JSON object with the lock. */
-extern const char packages_resolve[];
-/* Installs lock.txt from wheels/ into tree/. */
-extern const char packages_install[];
+/* The programs of packages_python: the last line of resolve is a JSON object with the lock. */
+extern const char packages_pip_resolve[], packages_pip_install[];
+/* The programs of packages_node: the same; the last line of install is a JSON object with the links. */
+extern const char packages_npm_resolve[], packages_npm_install[];
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define PYTHON "/usr/bin/python3"
 #define PRUNE_US 600000000ULL /* between two removals of expired layers */
 #define FILE_MAX (4 * MIB)    /* of a token or certificate file */
 
@@ -93,47 +92,87 @@ static int use_named(struct packages *packages, struct layer_query *query, struc
 
 /* ---- requests ---- */
 
-/* Size and time of the interpreter, as part of the hash of a request: an upgrade changes the hash. */
-static char *python_identity(struct arena *arena)
+static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
+
+/* Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash. */
+static char *runtime_identity(const struct package_language *language, struct arena *arena)
 {
-        struct stat st = { 0 };
-        if (stat(PYTHON, &st) < 0)
-                return arena_text(arena, "none");
-        return arena_text(arena, "%" PRIu64 ":%" PRId64, (uint64_t)st.st_size, (int64_t)st.st_mtime);
+        char *text = arena_text(arena, "%s", "");
+        for (size_t i = 0; language->files[i]; i++) {
+                struct stat st = { 0 };
+                if (stat(language->files[i], &st) == 0)
+                        text = arena_text(arena, "%s%s%" PRIu64 ":%" PRId64, text, i ? " " : "", (uint64_t)st.st_size,
+                                (int64_t)st.st_mtime);
+        }
+        return text;
 }
 
-static int make_set(const struct packages *packages, struct layer_query *query, struct package_set *set,
-        struct csn_error *err)
+/* The language of packages that are named without one: that of the program.  NULL: packages of another language. */
+static const struct package_language *own_language(const struct layer_query *query)
+{
+        const char *name = strcmp(query->language, "typescript") == 0 ? "javascript" : query->language;
+        for (size_t i = 0; i < PACKAGES_LANGUAGES; i++)
+                if (strcmp(languages[i]->name, name) == 0)
+                        return languages[i];
+        return NULL;
+}
+
+/* Whether an entry of the field packages is of a language; *text becomes the entry without the language's name. */
+static bool is_of(const struct package_language *language, const struct layer_query *query, const char **text)
+{
+        const char *named = package_entry_language(text);
+        return named ? strcmp(named, language->name) == 0 : own_language(query) == language;
+}
+
+static void add_warnings(struct layer_query *query, const struct warning *more, size_t more_n)
+{
+        struct warning *all = arena_alloc(query->arena, (query->warnings_n + more_n + 1) * sizeof *all);
+        for (size_t i = 0; i < query->warnings_n + more_n; i++)
+                all[i] = i < query->warnings_n ? query->warnings[i] : more[i - query->warnings_n];
+        query->warnings = all;
+        query->warnings_n += more_n;
+}
+
+/* A text of requirements and a block of PEP 723 are of Python alone. */
+static int make_set(const struct packages *packages, const struct package_language *language, struct layer_query *query,
+        struct package_set *set, struct csn_error *err)
 {
         const struct run_request *request = query->request;
         const struct packages_settings *settings = &packages->settings->packages;
+        const bool is_own = own_language(query) == language, is_python = language == &packages_python;
         if (request->deps == deps_IMAGE)
                 return 0;
-        for (size_t i = 0; i < request->packages_n; i++)
-                if (package_set_add(set, request->packages[i], "/packages", err) < 0)
+        for (size_t i = 0; i < request->packages_n; i++) {
+                const char *text = request->packages[i];
+                if (is_of(language, query, &text) && package_set_add(set, text, "/packages", err) < 0)
                         return -err->code;
-        if (HAS(request, run_request, requirements) &&
+        }
+        if (is_python && HAS(request, run_request, requirements) &&
                 package_set_add_requirements(set, request->requirements, "/requirements", err) < 0)
                 return -err->code;
-        if ((request->packages_from_code || request->deps == deps_AUTO) &&
+        if (is_python && is_own && (request->packages_from_code || request->deps == deps_AUTO) &&
                 package_set_add_script(set, request->code.bytes, request->code.len, err) < 0)
                 return -err->code;
-        if (request->deps == deps_AUTO)
+        if (is_own && request->deps == deps_AUTO) {
+                struct warning *warnings;
+                size_t n;
                 imports_add(set, query->imports, query->imports_n, settings->allow, settings->deny, query->arena,
-                        &query->warnings, &query->warnings_n);
+                        &warnings, &n);
+                add_warnings(query, warnings, n);
+        }
         if (set->n > settings->max_count)
                 return err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
                         settings->max_count);
         return 0;
 }
 
-static void hash_request(const struct packages *packages, const struct layer_query *query, struct package_set *set,
-        char ret[static LAYER_HASH_MAX])
+static void hash_request(const struct packages *packages, const struct package_language *language,
+        const struct layer_query *query, struct package_set *set, char ret[static LAYER_HASH_MAX])
 {
         struct buf text;
         buf_init(&text, 32 * MIB);
         buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
-                python_identity(set->arena), packages->settings->python_packages.index_url, package_set_text(set));
+                runtime_identity(language, set->arena), language->url(packages->settings), package_set_text(set));
         files_sha256_bytes(text.bytes, text.len, ret);
         buf_done(&text);
 }
@@ -174,6 +213,45 @@ static int fail_remembered(struct packages *packages, struct layer_query *query,
         return -(err->code = CSN_E_SYSTEM);
 }
 
+/* ---- pruning ---- */
+
+static void prune(struct job *job)
+{
+        struct packages *packages = job->owner;
+        struct layers_pruned pruned;
+        struct csn_error err;
+        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
+                &err);
+        if (rc < 0)
+                log_text(LOG_WARN, "remove expired layers: %s", err.text);
+}
+
+static void begin_prune(struct packages *packages)
+{
+        packages->prune_again = packages->prune.active;
+        if (packages->prune.active)
+                return;
+        packages->prune_bytes = packages->settings->packages.cache_bytes;
+        packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
+        worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
+}
+
+static void pruned(struct job *job)
+{
+        struct packages *packages = job->owner;
+        if (job->dropped)
+                return;
+        if (packages->prune_again)
+                begin_prune(packages);
+        else
+                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
+}
+
+static void on_prune(struct timer *timer)
+{
+        begin_prune(timer->owner);
+}
+
 /* ---- builds ---- */
 
 static void forget(void *owner, struct layer_query *query)
@@ -190,11 +268,13 @@ static void forget(void *owner, struct layer_query *query)
         query->build = NULL;
 }
 
+static int find_next(struct packages *packages, struct layer_query *query, struct csn_error *err);
+
 /* The layer is looked up for each query: the descriptor that holds the layer and the texts are the query's own. */
 static void answer(struct build *build, struct layer_query *query)
 {
         struct packages *packages = build->packages;
-        struct csn_error err = build->err;
+        struct csn_error err = build->err;      /* all zeros without a failure */
         struct layer layer;
         uint64_t waited_ms = (clock_us() - query->asked_us) / 1000;
         query->build = NULL;
@@ -205,8 +285,11 @@ static void answer(struct build *build, struct layer_query *query)
                         "the new layer %s was removed at once; packages.cache_bytes is too small", build->layer);
         if (err.code && build->problem)
                 note_problem(query, build->problem);
-        if (!err.code)
+        if (!err.code) {
                 note_layer(query, &layer, false, waited_ms);
+                if (find_next(packages, query, &err) == 0)
+                        return;
+        }
         query->done(query, err.code ? &err : NULL);
 }
 
@@ -249,8 +332,11 @@ static void serve_later(struct packages *packages)
 static void on_over(struct build *build)
 {
         struct packages *packages = build->packages;
-        answer_all(build);
+        bool published = build->state == BUILD_PUBLISHING;
+        answer_all(build); /* the queries hold the new layer from here on */
         layer_build_free(build);
+        if (published)
+                begin_prune(packages);
         serve_later(packages);
 }
 
@@ -259,8 +345,16 @@ static void on_due(struct build *build)
         serve_later(build->packages);
 }
 
-static int join_build(struct packages *packages, struct layer_query *query, const struct package_set *set,
-        const char *hash, struct csn_error *err)
+static const char *token_of(const struct packages *packages, const struct package_language *language)
+{
+        for (size_t i = 0; i < PACKAGES_LANGUAGES; i++)
+                if (languages[i] == language)
+                        return packages->tokens[i];
+        return NULL;
+}
+
+static int join_build(struct packages *packages, const struct package_language *language, struct layer_query *query,
+        const struct package_set *set, const char *hash, struct csn_error *err)
 {
         struct build **at = &packages->builds;
         while (*at && strcmp((*at)->hash, hash) != 0)
@@ -281,7 +375,9 @@ static int join_build(struct packages *packages, struct layer_query *query, cons
                         .over = on_over,
                         .due = on_due };
                 build->domain = arena_text(&build->arena, "%s", query->owner_key);
-                build->set = (struct package_set){ .arena = &build->arena, .language = "python" };
+                build->language = language;
+                build->token = token_of(packages, language);
+                build->set = (struct package_set){ .arena = &build->arena, .language = language->name };
                 package_set_add_requirements(&build->set, package_set_text(set), "/packages", err);
                 snprintf(build->hash, sizeof build->hash, "%s", hash);
                 *at = build;
@@ -296,87 +392,103 @@ static int join_build(struct packages *packages, struct layer_query *query, cons
         return 0;
 }
 
-static bool names_packages(const struct run_request *request)
+/* Whether a request names packages of a language, in a way that needs no look into the program. */
+static bool names_packages(const struct package_language *language, const struct layer_query *query)
 {
-        return request->packages_n || HAS(request, run_request, requirements) || request->packages_from_code ||
-                request->deps == deps_AUTO;
+        const struct run_request *request = query->request;
+        bool names = own_language(query) == language && request->deps == deps_AUTO;
+        if (language == &packages_python)
+                names = names || HAS(request, run_request, requirements) || request->packages_from_code;
+        for (size_t i = 0; i < request->packages_n && !names; i++) {
+                const char *text = request->packages[i];
+                names = is_of(language, query, &text);
+        }
+        return names;
 }
 
-static void warn_off(struct layer_query *query)
+static void warn_off(struct layer_query *query, const char *text)
 {
-        query->warnings = arena_alloc(query->arena, sizeof *query->warnings);
-        query->warnings_n = 1;
-        SET(query->warnings, warning, code, arena_text(query->arena, "packages_not_installed"));
-        SET(query->warnings, warning, text,
-                arena_text(query->arena,
-                        "packages are recorded, not installed: the setting packages.python.index_url names no index, or "
-                        "the language is not python; the image has to have the packages"));
+        struct warning warning = { 0 };
+        SET(&warning, warning, code, arena_text(query->arena, "packages_not_installed"));
+        SET(&warning, warning, text, arena_text(query->arena, "packages are recorded, not installed: %s", text));
+        add_warnings(query, &warning, 1);
+}
+
+/* The packages of one language: 1 if the query has its layer or needs none; 0: the query waits. */
+static int find_one(struct packages *packages, const struct package_language *language, struct layer_query *query,
+        struct csn_error *err)
+{
+        char hash[LAYER_HASH_MAX];
+        struct package_set set = { .arena = query->arena, .language = language->name };
+        bool is_python = language == &packages_python;
+        if (!language->url(packages->settings)[0]) {
+                if (names_packages(language, query))
+                        warn_off(query,
+                                arena_text(query->arena, "the setting %s names no index; the image has to have the packages",
+                                        language->url_setting));
+                return 1;
+        }
+        if (make_set(packages, language, query, &set, err) < 0)
+                return -err->code;
+        if (!set.n)
+                return 1;
+        if (is_python ? query->found.python_high || query->found.python_low
+                      : query->found.node_high || query->found.node_low)
+                return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");
+        hash_request(packages, language, query, &set, hash);
+        int rc = use_remembered(packages, query, &set, hash, err);
+        if (rc == 0)
+                rc = fail_remembered(packages, query, hash, err);
+        return rc ? rc : join_build(packages, language, query, &set, hash, err);
+}
+
+/* The languages in their order, one after the other, because a query waits for one build at a time. */
+static int find_next(struct packages *packages, struct layer_query *query, struct csn_error *err)
+{
+        int rc = 1;
+        while (rc > 0 && query->next_language < PACKAGES_LANGUAGES)
+                rc = find_one(packages, languages[query->next_language++], query, err);
+        return rc;
+}
+
+/* A program in Bash may be for both languages, so a name alone says too little. */
+static void warn_unnamed(struct layer_query *query)
+{
+        const struct run_request *request = query->request;
+        for (size_t i = 0; i < request->packages_n && !own_language(query); i++) {
+                const char *text = request->packages[i];
+                if (package_entry_language(&text))
+                        continue;
+                warn_off(query, "a program in this language has packages of Python or Node; name the language, such as "
+                                "python:six or node:left-pad");
+                return;
+        }
 }
 
 static int find(void *owner, struct layer_query *query, struct csn_error *err)
 {
         struct packages *packages = owner;
-        char hash[LAYER_HASH_MAX];
-        struct package_set set = { .arena = query->arena, .language = "python" };
         int rc = use_named(packages, query, err);
         if (rc < 0)
                 return rc;
-        if (strcmp(query->language, "python") != 0 || !packages->settings->python_packages.index_url[0]) {
-                if (names_packages(query->request))
-                        warn_off(query);
-                return 1;
-        }
-        if (make_set(packages, query, &set, err) < 0)
-                return -err->code;
-        if (!set.n)
-                return 1;
-        if (query->found.python_high || query->found.python_low)
-                return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");
-        hash_request(packages, query, &set, hash);
-        rc = use_remembered(packages, query, &set, hash, err);
-        if (rc == 0)
-                rc = fail_remembered(packages, query, hash, err);
-        return rc ? rc : join_build(packages, query, &set, hash, err);
+        query->next_language = 0;
+        warn_unnamed(query);
+        return find_next(packages, query, err);
 }
 
 /* ---- life ---- */
-
-static void prune(struct job *job)
-{
-        struct packages *packages = job->owner;
-        struct layers_pruned pruned;
-        struct csn_error err;
-        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
-                &err);
-        if (rc < 0)
-                log_text(LOG_WARN, "remove expired layers: %s", err.text);
-}
-
-static void pruned(struct job *job)
-{
-        struct packages *packages = job->owner;
-        if (!job->dropped)
-                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
-}
-
-static void on_prune(struct timer *timer)
-{
-        struct packages *packages = timer->owner;
-        packages->prune_bytes = packages->settings->packages.cache_bytes;
-        packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
-        if (!packages->prune.active)
-                worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
-}
 
 void packages_free(struct packages *packages)
 {
         if (!packages)
                 return;
         layers_close(packages->layers);
-        if (packages->token)
-                explicit_bzero(packages->token, strlen(packages->token));
-        free(packages->token);
-        free(packages->ca_pem);
+        for (size_t i = 0; i < PACKAGES_LANGUAGES; i++) {
+                if (packages->tokens[i])
+                        explicit_bzero(packages->tokens[i], strlen(packages->tokens[i]));
+                free(packages->tokens[i]);
+        }
+        package_trust_free(packages->trust);
         free(packages);
 }
 
@@ -410,19 +522,36 @@ static int read_setting_file(const char *path, const char *setting, char **ret, 
         return 0;
 }
 
+static int read_trust(const char *path, struct package_trust **ret, struct csn_error *err)
+{
+        struct csn_error why;
+        char *pem = NULL;
+        int rc = read_setting_file(path, "packages.ca_file", &pem, err);
+        if (rc == 0 && pem && package_trust_new(pem, ret, &why) < 0) {
+                err_field(err, "packages.ca_file", "packages.ca_file: %.200s: %.200s", path, why.text);
+                rc = -(err->code = CSN_E_CONFIG);
+        }
+        free(pem);
+        return rc;
+}
+
 int packages_prepare(const struct settings *settings, struct packages **ret, struct csn_error *err)
 {
         struct packages *packages = mem_alloc(sizeof *packages);
         *packages = (struct packages){ .settings = settings };
         *ret = NULL;
-        if (read_setting_file(settings->python_packages.index_token_file, "packages.python.index_token_file",
-                    &packages->token, err) < 0 ||
-                read_setting_file(settings->packages.ca_file, "packages.ca_file", &packages->ca_pem, err) < 0) {
-                packages_free(packages);
-                return -err->code;
+        int rc = read_trust(settings->packages.ca_file, &packages->trust, err);
+        for (size_t i = 0; i < PACKAGES_LANGUAGES && rc == 0; i++) {
+                const struct package_language *language = languages[i];
+                rc = read_setting_file(language->token_file(settings), language->token_setting, &packages->tokens[i],
+                        err);
+                if (packages->tokens[i])
+                        packages->tokens[i][strcspn(packages->tokens[i], " \t\r\n")] = 0;
         }
-        if (packages->token)
-                packages->token[strcspn(packages->token, " \t\r\n")] = 0;
+        if (rc < 0) {
+                packages_free(packages);
+                return rc;
+        }
         *ret = packages;
         return 0;
 }

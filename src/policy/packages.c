@@ -56,7 +56,8 @@ const char *package_known(const char *language, const char *module, struct arena
 {
         size_t top = strcspn(module, ".");
         const char *package = package_of(language, module, arena);
-        *ret_known = !package;
+        /* The name of a module of Node is that of its package. */
+        *ret_known = !package || strcmp(language, "python") != 0;
         for (size_t i = 0; package && strcmp(language, "python") == 0 && i < ARRAY_LEN(python_packages); i++)
                 *ret_known = *ret_known || (strcmp(python_packages[i].name, package) == 0 &&
                         strncmp(python_packages[i].module, module, top) == 0);

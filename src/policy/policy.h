@@ -66,8 +66,8 @@ void policy_defaults(struct check_request *request);
 const char *package_of(const char *language, const char *module, struct arena *arena);
 
 /*
- * The same, for installing without a question: *ret_known is false if no table has the module, and the result is then a
- * guess.  A guess must not be installed: a name that a model made up may be an attacker's package.
+ * The same, for installing without a question: *ret_known is false if no table has the module of Python, and the result
+ * is then a guess.  A guess must not be installed: a name that a model made up may be an attacker's package.
  */
 const char *package_known(const char *language, const char *module, struct arena *arena, bool *ret_known);
 

@@ -70,13 +70,13 @@ struct abilities {
 };
 
 /* One line of `caisson doctor`. */
-enum check_state { CHECK_OK, CHECK_WEAKER, CHECK_MISSING };
+enum check_state { CHECK_OK, CHECK_NOTE, CHECK_WEAKER, CHECK_MISSING };
 
 struct doctor_check {
         const char *name;
         enum check_state state;
         char fact[160];            /* the finding */
-        char remedy[240];          /* how to repair; "" for CHECK_OK */
+        char remedy[400];          /* how to repair; "" for CHECK_OK */
 };
 
 #define CHECKS_MAX 24

@@ -4,6 +4,7 @@
 #define IN(state) (1U << (state))
 #define SMALL_JSON (256 * KIB)
 #define FRAMES_MAX 4096
+#define LONG_MIN_BYTES MIB     /* a payload in several frames that may be longer gets its room at once */
 
 /* Which frame may come when, how much of it, and what state follows when its last piece is there. */
 static const struct {
@@ -64,6 +65,8 @@ int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, stru
                 return broken(channel, err, "frame came twice");
         if (type != CHANNEL_MESSAGE && ++channel->frames > FRAMES_MAX)
                 return broken(channel, err, "too many frames");
+        if (flags & CHANNEL_MORE && !channel->pending && channel->part[type].max > LONG_MIN_BYTES)
+                buf_reserve(&channel->part[type], channel->part[type].max);
         if (!buf_add(&channel->part[type], bytes + CHANNEL_HEADER, payload))
                 return broken(channel, err, "frame is too long");
         if (flags & CHANNEL_MORE) {

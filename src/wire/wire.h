@@ -414,16 +414,30 @@ struct send_queue {
         struct watch *watch;             /* its fd is the socket, non-blocking */
         struct send_queue_packet *first, *last;
         size_t n;
+        bool held;                       /* see send_queue_hold() */
 };
 
 #define SEND_QUEUE_MAX 65536                 /* most waiting packets; a peer with more is stuck */
+#define SEND_QUEUE_AT_ONCE 16                /* packets that one step of the loop sends */
 
 /*
  * Send now, or store a copy of the packet and duplicates of the descriptors; `fds` stay the caller's.  0; -1 with
  * errno: the connection is unusable (ENOBUFS: SEND_QUEUE_MAX packets wait).
  */
 int send_queue_put(struct send_queue *send_queue, const void *bytes, size_t len, const int *fds, size_t fds_n);
-/* Send waiting packets until the peer's buffer is full.  0; -1 with errno: the connection is unusable. */
+/*
+ * Take packets that channel_frames() has made, and send what the peer's buffer takes.  Return and errors: as
+ * send_queue_put().
+ */
+int send_queue_append(struct send_queue *send_queue, struct send_queue_packet *packets);
+/* Free packets that no queue has taken.  NULL is allowed. */
+void send_queue_packets_free(struct send_queue_packet *packets);
+/* Stop watching the socket for packets of the peer, or continue.  loop and watch are set, and the watch is active. */
+int send_queue_hold(struct send_queue *send_queue, bool on);
+/*
+ * Send waiting packets until the peer's buffer is full, at most SEND_QUEUE_AT_ONCE.  0; -1 with errno: the connection
+ * is unusable.
+ */
 int send_queue_flush(struct send_queue *send_queue);
 /* Free all waiting packets and close their descriptors. */
 void send_queue_done(struct send_queue *send_queue);
@@ -480,6 +494,12 @@ void channel_done(struct channel *channel);
  * trusted.
  */
 int channel_take(struct channel *channel, const uint8_t *bytes, size_t len, struct csn_error *err);
+
+/*
+ * The frames of a message, as packets for send_queue_append(); from any thread.  NULL: the message is longer than
+ * CHANNEL_MESSAGE_MAX.
+ */
+struct send_queue_packet *channel_frames(enum channel_type type, const char *message, size_t len);
 
 /* The exit status of a CHANNEL_EXITING frame, or -1: no such frame, or no valid status. */
 int channel_exit_status(const struct channel *channel);

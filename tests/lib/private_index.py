@@ -14,6 +14,7 @@ import hashlib
 import html
 import io
 import json
+import os
 import pathlib
 import ssl
 import stat
@@ -142,9 +143,24 @@ def make_extension(name):
 
 # ---- npm ----
 
-def make_tarball(package, files):
+def make_tarball(package, files, *, links=None, hard_links=None, outside=None, giant=None, bomb=None):
+    """links, hard_links: {path: target}; outside: {name of a member, as it is: content}; giant: {path: bytes}; bomb: {path: bytes of zeros}."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode='w:gz') as archive:
+        for kind, all_links in ((tarfile.SYMTYPE, links), (tarfile.LNKTYPE, hard_links)):
+            for path, target in (all_links or {}).items():
+                member = tarfile.TarInfo(f'package/{path}')
+                member.type, member.linkname = kind, target
+                archive.addfile(member)
+        for name, content in (outside or {}).items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for content, sizes in ((os.urandom(1000), giant), (bytes(1000), bomb)):
+            for path, size in (sizes or {}).items():
+                member = tarfile.TarInfo(f'package/{path}')
+                member.size = size
+                archive.addfile(member, io.BytesIO(content * (size // 1000 + 1)))
         for path, text in {'package.json': json.dumps(package), **files}.items():
             content = text.encode() if isinstance(text, str) else text
             member = tarfile.TarInfo(f'package/{path}')
@@ -246,9 +262,10 @@ class PrivateIndex:
         files, tag = make_extension(name)
         return self.add_wheel(name, version, files, tag=tag, **more)
 
-    def add_npm(self, name, version, files=None, *, age=OLD, dependencies=None, scripts=None, latest=True, **more):
+    def add_npm(self, name, version, files=None, *, age=OLD, dependencies=None, scripts=None, latest=True, hostile=None, **more):
+        """more: members of package.json; hostile: keywords of make_tarball()."""
         package = {'name': name, 'version': version, 'main': 'index.js', 'dependencies': dependencies or {}, 'scripts': scripts or {}, **more}
-        content = make_tarball(package, {'index.js': f'module.exports = {version!r}\n'} if files is None else files)
+        content = make_tarball(package, {'index.js': f'module.exports = {version!r}\n'} if files is None else files, **hostile or {})
         made = File(name, version, f'{name.split("/")[-1]}-{version}.tgz', content, before(age), document=package)
         self.packages.setdefault(name, []).append(made)
         if latest:

@@ -82,16 +82,8 @@ static void obey(const char *command, const char *argument)
                 answer(project_json(package_index_project_at(package_index, strtoul(argument, NULL, 10))));
         } else if (strcmp(command, "file") == 0) {
                 answer(file_json(file));
-        } else if (strcmp(command, "find") == 0) {
-                answer(file_json(package_index_find(package_index, argument, NULL, NULL)));
         } else if (strcmp(command, "download") == 0 && file) {
                 package_index_download(package_index, file, on_downloaded, NULL);
-        } else if (strcmp(command, "permit") == 0 && file) {
-                package_index_permit(package_index, file);
-                answer(json_true());
-        } else if (strcmp(command, "lock") == 0) {
-                package_index_lock(package_index);
-                answer(json_true());
         } else if (strcmp(command, "stop") == 0) {
                 package_index_stop_serving(package_index);
                 answer(json_true());
@@ -128,12 +120,23 @@ static void on_line(struct watch *watch, uint32_t events)
         }
 }
 
+static void trust(struct package_index_settings *settings, const char *pem)
+{
+        struct package_trust *parsed;
+        struct csn_error err;
+        if (package_trust_new(pem, &parsed, &err) < 0) {
+                fprintf(stderr, "%s\n", err.text);
+                exit(1);
+        }
+        settings->trust = parsed;
+}
+
 static void set(struct package_index_settings *settings, const char *name, const char *value)
 {
         if (strcmp(name, "token") == 0)
                 settings->token = value;
         else if (strcmp(name, "ca_pem") == 0)
-                settings->ca_pem = value;
+                trust(settings, value);
         else if (strcmp(name, "spool_folder") == 0)
                 settings->spool_folder = value;
         else if (strcmp(name, "min_age_ms") == 0)

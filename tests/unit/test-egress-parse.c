@@ -337,6 +337,40 @@ static void rules_allow_what_they_name_and_nothing_else(void)
         CHECK(allows(true, "host.test", 8443) && allows(true, "host.test", 443) && !allows(true, "8.8.8.8", 8443));
 }
 
+static bool is_private_host(const char *host, unsigned port)
+{
+        static char *const entries[] = { "mirror.house:3142", "*.house.example", "10.1.2.3:8080", "[fd00::1]:443" };
+        struct egress_rules rules = { .private_hosts = entries, .private_hosts_n = ARRAY_LEN(entries) };
+        struct egress_target target = { .port = port };
+        struct csn_error err;
+        CHECK(egress_host(host, strlen(host), &target, &err) == 0);
+        return egress_is_private_host(&rules, &target);
+}
+
+static void private_hosts_are_names_and_addresses_with_a_port(void)
+{
+        static const char *const good[] = { "mirror.house", "mirror.house:3142", "*.house.example", "10.1.2.3",
+                "10.1.2.3:8080", "[fd00::1]", "[fd00::1]:8443", "127.0.0.1:3142" };
+        static const char *const bad[] = { "", "*", "*.com", "http://mirror.house", "10.0.0.0/8", "10.1.2.3:",
+                "[fd00::1", "[fd00::1]:0", "fd00::1", "*.10.1.2.3" };
+        struct csn_error err;
+        for (size_t i = 0; i < ARRAY_LEN(good); i++)
+                CHECK(egress_check_private(good[i], &err) == 0);
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                if (egress_check_private(bad[i], &err) != -CSN_E_INPUT)
+                        printf("# \"%s\" is an entry\n", bad[i]);
+                CHECK(egress_check_private(bad[i], &err) == -CSN_E_INPUT && err.text[0]);
+        }
+        CHECK(is_private_host("mirror.house", 3142) && is_private_host("MIRROR.house.", 3142));
+        CHECK(!is_private_host("mirror.house", 80) && !is_private_host("a.mirror.house", 3142));
+        CHECK(is_private_host("a.house.example", 80) && is_private_host("a.b.house.example", 443));
+        CHECK(!is_private_host("house.example", 80) && !is_private_host("a.house.example", 8080));
+        CHECK(is_private_host("10.1.2.3", 8080) && is_private_host("0x0a010203", 8080));
+        CHECK(!is_private_host("10.1.2.4", 8080));
+        CHECK(is_private_host("[fd00::1]", 443) && !is_private_host("[fd00::2]", 443));
+        CHECK(egress_is_metadata("link-local fe80::/10") && !egress_is_metadata("private 10.0.0.0/8"));
+}
+
 static bool in_range(const char *host)
 {
         static char *const named[] = { "*.example.com" };
@@ -585,6 +619,7 @@ int main(void)
         RUN(no_notation_of_an_address_is_taken_for_a_name);
         RUN(rules_are_hosts_and_perhaps_a_port);
         RUN(rules_allow_what_they_name_and_nothing_else);
+        RUN(private_hosts_are_names_and_addresses_with_a_port);
         RUN(ranges_are_compared_by_bits_and_what_is_allowed_goes_first);
         RUN(requests_are_read_strictly);
         RUN(a_request_cut_at_any_byte_is_not_there_yet);

@@ -29,7 +29,12 @@ static bool has_none(void *owner)
         return false;
 }
 
-static const struct pools_user pools_user = { has_ready_run, has_none, has_none };
+static void keep_memory(void *owner)
+{
+        (void)owner;
+}
+
+static const struct pools_user pools_user = { has_ready_run, has_none, has_none, keep_memory };
 
 static void on_changed(void *owner)
 {

@@ -107,8 +107,8 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         struct csn_error err;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
         CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_images_settings.n +
-                                    object_packages_settings.n +
-                                    object_python_packages_settings.n);
+                                    object_packages_settings.n + object_python_packages_settings.n +
+                                    object_node_packages_settings.n);
         for (size_t i = 0; i < settings.n; i++) {
                 char value[5000], def[5000], flag[5100];
                 settings_value(&settings.list[i], value, sizeof value);
@@ -686,6 +686,12 @@ static void settings_of_packages_have_lists_and_inner_sections(void)
         CHECK(shows(&settings, "packages.python.index_url", "http://127.0.0.1:4873/simple", "/caisson.yaml:4"));
         CHECK(strcmp(settings.python_packages.index_url, "http://127.0.0.1:4873/simple") == 0);
         settings_done(&settings);
+        CHECK(load("packages:\n  node:\n    registry_url: https://registry.npmjs.org\n", NULL, NULL, &settings, &err) == 0);
+        CHECK(strcmp(settings.node_packages.registry_url, "https://registry.npmjs.org") == 0);
+        settings_done(&settings);
+        CHECK(refused("", NULL, FLAGS("packages.node.registry_url=registry.npmjs.org"), "flag --set", "https://"));
+        CHECK(refused("", NULL, FLAGS("packages.node.registry_url=https://u:secret@example.org"),
+                      "packages.node.registry_token_file", "password"));
         CHECK(refused("packages: { python: { index: x } }", NULL, NULL, "packages.python.index", "setting"));
         CHECK(refused("packages: { python: x }", NULL, NULL, "packages.python", "setting"));
         CHECK(refused("packages: { allow: [[a]] }", NULL, NULL, "packages.allow", "one value"));

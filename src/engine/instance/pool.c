@@ -1,10 +1,9 @@
 /* Pools: filling, taking, shrinking; see pool.h. */
 #include "engine/instance/pool_private.h"
 
-#include <malloc.h>
 
 #define TICK_US 250000
-#define TRIM_MS 500            /* without a run; then memory that many runs at once needed is given back */
+#define TRIM_MS 500            /* without a run, until give_memory_back() */
 #define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
 /* after a bare instance was taken for a persistent sandbox: its first operations come first */
 #define REFILL_PSANDBOX_US 20000
@@ -274,7 +273,7 @@ static void give_memory_back(struct pools *pools, uint64_t now)
         if (pools->user->has_runs(pools->owner)) {
                 pools->busy_ms = now;
         } else if (pools->busy_ms && now - pools->busy_ms >= TRIM_MS) {
-                malloc_trim(0);
+                pools->user->give_memory_back(pools->owner);
                 pools->busy_ms = 0;
         }
 }

@@ -21,6 +21,8 @@ struct pools_user {
         bool (*has_ready_run)(void *owner);    /* a queued run may start now */
         bool (*has_running)(void *owner);      /* a run has an instance */
         bool (*has_runs)(void *owner);         /* a run exists in any state */
+        /* There has been no run for half a second: give back the memory that many runs at once needed. */
+        void (*give_memory_back)(void *owner);
 };
 
 /*

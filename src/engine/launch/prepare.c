@@ -5,6 +5,7 @@
 #include "engine/launch/launch_private.h"
 
 #include "egress/egress.h"
+#include "lang/lang.h"
 #include "sandbox/sandbox.h"
 
 #include <inttypes.h>
@@ -63,13 +64,14 @@ static int choose_name(struct launch *launch, struct csn_error *err)
 
 /* ---- environment ---- */
 
+#define INSTALLS "/opt/caisson/installs" /* scripts that answer typed installations (src/lang/installs) */
 #define TOOLS_PYTHON "/opt/caisson/tools/python"
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
 #define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
 /* What every program finds; a request's variables of the same name replace these. */
 static const char *const usual_env[] = {
-        "PATH=/usr/local/bin:/usr/bin:/bin",
+        "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin",
         "HOME=/home/user",                       /* SANDBOX_HOME */
         "USER=user",
         "LOGNAME=user",
@@ -100,7 +102,7 @@ static const struct pair proxy_env[] = {
 /* For programs that are started inside; a runner looks for the first, and gives its own program the rest. */
 static const char *const tools_env[] = {
         "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
-        "PATH=/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
+        "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
         "PYTHONPATH=" TOOLS_PYTHON,
         "NODE_PATH=/opt/caisson/tools/node",
 };
@@ -138,7 +140,7 @@ static void build_env(struct launch *launch)
         char *path = layer_path(launch, tools, arena);
         char **env = arena_alloc(arena,
                 (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) +
-                        request->env_n + 2) *
+                        request->env_n + 3) *
                         sizeof *env);
         size_t n = 0;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
@@ -157,6 +159,10 @@ static void build_env(struct launch *launch)
                 if (!has_variable(request, threads[i]))
                         env[n++] =
                                 arena_text(arena, "%s=%" PRIu64, threads[i], (request->limits.cpu_milli + 999) / 1000);
+        /* Each form of a call of pip asks this interpreter; with a network the real pip works. */
+        if (request->network == network_NONE && launch->backend == &backend_native &&
+                !has_variable(request, "PIP_PYTHON"))
+                env[n++] = arena_text(arena, "PIP_PYTHON=" INSTALLS "/pip");
         if (path)
                 env[n++] = path;
         for (size_t i = 0; i < request->env_n; i++)

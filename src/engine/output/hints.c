@@ -69,6 +69,8 @@ static const struct {
         const char *message, *advice;
 } messages[] = {
         { "Maximum call stack size exceeded", NO_END },
+        { "Cannot find module '.", NO_FILE },
+        { "Cannot find module '/", NO_FILE },
         { "Cannot find module '", NOT_INSTALLED },
         { "Cannot find package '", NOT_INSTALLED },
 };

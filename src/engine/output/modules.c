@@ -1,6 +1,7 @@
 /*
- * The hint for an import that fails: the installed module with the nearest name.  The names are those in the module
- * folders of this host's Python, because a sandbox sees the same /usr; in an image, those of its distributions.
+ * The hint for an import that fails: the installed module with the nearest name.  The names are those of the run's
+ * packages, and those in the module folders of this host's Python or Node, because a sandbox sees the same /usr; in an
+ * image, those of its distributions of Python.
  */
 #include "engine/output/verdict.h"
 
@@ -10,8 +11,27 @@
 
 #define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
 
-static const char *const folder_patterns[] = {
-        "/usr/lib/python3.[0-9]*", "/usr/lib/python3/dist-packages", "/usr/local/lib/python3.[0-9]*/dist-packages",
+#define PACKAGES_NAMED_MAX 20          /* packages of the run that a hint lists */
+
+static const char *const python_folders[] = { "/usr/lib/python3.[0-9]*", "/usr/lib/python3/dist-packages",
+        "/usr/local/lib/python3.[0-9]*/dist-packages", NULL };
+
+/* Folders in which Node of Debian looks by itself. */
+static const char *const node_folders[] = { "/usr/share/nodejs", "/usr/lib/nodejs", NULL };
+
+/* How a language reports a missing module, and how its hint reads. */
+struct missing {
+        const char *language, *type, *begin;
+        const char *const *folders;
+        const char *library; /* what is there without any package */
+};
+
+static const struct missing kinds[] = {
+        { "python", "ModuleNotFoundError", "No module named '", python_folders, "the standard library" },
+        { "javascript", NULL, "Cannot find module '", node_folders, "the modules of Node" },
+        { "javascript", NULL, "Cannot find package '", node_folders, "the modules of Node" },
+        { "typescript", NULL, "Cannot find module '", node_folders, "the modules of Node" },
+        { "typescript", NULL, "Cannot find package '", node_folders, "the modules of Node" },
 };
 
 struct nearest {
@@ -21,80 +41,113 @@ struct nearest {
         size_t distance;
 };
 
-/* "json/", "six.py" and "lxml.cpython-311-x86_64-linux-gnu.so" are modules; "six-1.16.dist-info" is none. */
-static void consider(struct nearest *nearest, const char *entry)
+static void consider(struct nearest *nearest, const char *name, size_t len)
 {
-        size_t len = strcspn(entry, ".");
-        const char *end = strrchr(entry, '.');
-        if (!len || len > DISTANCE_LEN_MAX || entry[0] == '_' || memchr(entry, '-', len))
+        if (!len || len > DISTANCE_LEN_MAX)
                 return;
-        if (end && strcmp(end, ".py") != 0 && strcmp(end, ".so") != 0)
-                return;
-        size_t found = text_distance(nearest->wanted, nearest->len, entry, len);
+        size_t found = text_distance(nearest->wanted, nearest->len, name, len);
         if (!found || found >= nearest->distance || found * 2 >= nearest->len)
                 return;
         nearest->distance = found;
-        memcpy(nearest->name, entry, len);
+        memcpy(nearest->name, name, len);
         nearest->name[len] = 0;
 }
 
-static void consider_folder(struct nearest *nearest, const char *path)
+/* "json/", "six.py" and "lxml.cpython-311-x86_64-linux-gnu.so" are modules of Python; "six-1.16.dist-info" is none. */
+static void consider_python(struct nearest *nearest, const char *entry)
+{
+        size_t len = strcspn(entry, ".");
+        const char *end = strrchr(entry, '.');
+        if (entry[0] == '_' || memchr(entry, '-', len) || (end && strcmp(end, ".py") != 0 && strcmp(end, ".so") != 0))
+                return;
+        consider(nearest, entry, len);
+}
+
+static void consider_folder(struct nearest *nearest, const char *path, bool python)
 {
         DIR *dir = opendir(path);
         for (struct dirent *entry; dir && (entry = readdir(dir));)
-                consider(nearest, entry->d_name);
+                if (python)
+                        consider_python(nearest, entry->d_name);
+                else if (entry->d_name[0] != '.' && entry->d_name[0] != '@')
+                        consider(nearest, entry->d_name, strlen(entry->d_name));
         if (dir)
                 closedir(dir);
 }
 
-static void consider_host(struct nearest *nearest)
+/* "six" of "six==1.16.0", and "@scope/x" of "@scope/x@1.2.3". */
+static size_t name_length(const char *package)
 {
-        for (size_t i = 0; i < ARRAY_LEN(folder_patterns); i++) {
-                glob_t found = { 0 };
-                if (glob(folder_patterns[i], GLOB_NOSORT, NULL, &found) == 0)
-                        for (size_t k = 0; k < found.gl_pathc; k++)
-                                consider_folder(nearest, found.gl_pathv[k]);
-                globfree(&found);
-        }
+        const char *at = strrchr(package, '@');
+        return at > package ? (size_t)(at - package) : strcspn(package, "=");
 }
 
 static void consider_image(struct nearest *nearest, const struct complaint *of)
 {
-        char name[DISTANCE_LEN_MAX + 2];
-        for (size_t i = 0; i < of->libraries_n; i++) {
-                snprintf(name, sizeof name, "%.*s", (int)strcspn(of->libraries[i], " "), of->libraries[i]);
-                consider(nearest, name);
-        }
+        for (size_t i = 0; i < of->libraries_n; i++)
+                consider(nearest, of->libraries[i], strcspn(of->libraries[i], " "));
 }
 
-static char *modules_nearest(const struct complaint *of, const char *wanted, struct arena *arena)
+static const char *modules_nearest(const struct complaint *of, const struct missing *kind, const char *wanted,
+        struct nearest *nearest)
 {
-        struct nearest nearest = { .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
-        if (nearest.len > DISTANCE_LEN_MAX)
-                return NULL;
-        if (of->image)
-                consider_image(&nearest, of);
-        else
-                consider_host(&nearest);
-        return nearest.name[0] ? arena_text(arena, "%s", nearest.name) : NULL;
+        bool python = kind->folders == python_folders;
+        *nearest = (struct nearest){ .wanted = wanted, .len = strlen(wanted), .distance = DISTANCE_MAX + 1 };
+        for (size_t i = 0; i < of->layers_n; i++)
+                if (strcmp(of->layers[i].language, python ? "python" : "javascript") == 0)
+                        for (size_t k = 0; k < of->layers[i].packages_n; k++)
+                                consider(nearest, of->layers[i].packages[k], name_length(of->layers[i].packages[k]));
+        if (of->image && python)
+                consider_image(nearest, of);
+        for (size_t i = 0; !of->image && kind->folders[i]; i++) {
+                glob_t found = { 0 };
+                if (glob(kind->folders[i], GLOB_NOSORT, NULL, &found) == 0)
+                        for (size_t k = 0; k < found.gl_pathc; k++)
+                                consider_folder(nearest, found.gl_pathv[k], python);
+                globfree(&found);
+        }
+        return nearest->name[0] ? nearest->name : NULL;
+}
+
+/* The module's name in a message, without what lies below: json of json.nothing, @a/b of @a/b/c.  0: none. */
+static size_t module_name(const struct missing *kind, const char *text)
+{
+        size_t len = strcspn(text, kind->folders == python_folders ? "'." : "'/");
+        if (text[0] == '@' && text[len] == '/')
+                len += 1 + strcspn(text + len + 1, "'/");
+        return text[0] == '.' || text[0] == '/' || len > DISTANCE_LEN_MAX ? 0 : len;
+}
+
+/* " The packages of this run are six==1.16.0, x==1.0."; "": it has none. */
+static const char *packages_text(const struct complaint *of, struct arena *arena)
+{
+        const char *text = "";
+        size_t n = 0;
+        for (size_t i = 0; i < of->layers_n; i++)
+                for (size_t k = 0; k < of->layers[i].packages_n && n < PACKAGES_NAMED_MAX; k++, n++)
+                        text = arena_text(arena, "%s%s%.100s", text, n ? ", " : "", of->layers[i].packages[k]);
+        return n ? arena_text(arena, " The packages of this run are %s.", text) : "";
 }
 
 char *modules_advice(const struct complaint *of, struct arena *arena)
 {
-        static const char begin[] = "No module named '";
-        char name[DISTANCE_LEN_MAX + 1];
-        const char *message = of->message && strncmp(of->message, begin, sizeof begin - 1) == 0
-                ? of->message + sizeof begin - 1
-                : "";
-        size_t len = strcspn(message, "'.");
-        if (!of->type || strcmp(of->type, "ModuleNotFoundError") != 0 || !len || len > DISTANCE_LEN_MAX)
-                return NULL;
-        memcpy(name, message, len);
-        name[len] = 0;
-        char *nearest = modules_nearest(of, name, arena);
-        return arena_text(arena,
-                "The module %s is not installed in %s%s.%s%s%s Use the standard library or an installed package, or "
-                "name the package in the field packages.",
-                name, of->image ? "the image " : "this image", of->image ? of->image : "",
-                nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+        for (size_t i = 0; of->message && i < ARRAY_LEN(kinds); i++) {
+                const struct missing *kind = &kinds[i];
+                struct nearest nearest;
+                if (strcmp(of->language, kind->language) != 0 ||
+                        strncmp(of->message, kind->begin, strlen(kind->begin)) != 0)
+                        continue;
+                const char *text = of->message + strlen(kind->begin);
+                size_t len = module_name(kind, text);
+                if (!len || (kind->type && (!of->type || strcmp(of->type, kind->type) != 0)))
+                        return NULL;
+                const char *name = arena_copy(arena, text, len), *near = modules_nearest(of, kind, name, &nearest);
+                return arena_text(arena,
+                        "The module %s is not installed in %s%s.%s%s%s%s Use %s or an installed package, or name the "
+                        "package in the field packages.",
+                        name, of->image ? "the image " : "this image", of->image ? of->image : "",
+                        near ? " Did you mean " : "", near ? near : "", near ? "?" : "", packages_text(of, arena),
+                        kind->library);
+        }
+        return NULL;
 }

@@ -53,6 +53,8 @@ struct complaint {
         const char *image;             /* name of the imported image, or NULL */
         const char *const *libraries;  /* of the image: "numpy 1.24.2" */
         size_t libraries_n;
+        const struct layer_use *layers; /* of the run */
+        size_t layers_n;
 };
 
 /*
@@ -62,8 +64,9 @@ struct complaint {
 const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 /*
- * The advice for a Python program that imports a missing module (modules.c): names the module, the installed module
- * with the nearest name, and how to ask for a package.  NULL: another failure.  From the arena.
+ * The advice for a program of Python or Node that imports a missing module (modules.c): names the module, the installed
+ * module with the nearest name, the packages of the run, and how to ask for a package.  NULL: another failure.  The
+ * text lives in the arena.
  */
 char *modules_advice(const struct complaint *complaint, struct arena *arena);
 

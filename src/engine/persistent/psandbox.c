@@ -365,7 +365,8 @@ static int open_proxy(struct psandbox *psandbox, int fd, struct csn_error *err)
         static const struct egress_events events = { on_connection };
         const struct run_request *request = &psandbox->launch.request;
         const struct egress_rules rules = {
-                .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n
+                .public_ = request->network == network_PUBLIC, .hosts = request->allow, .hosts_n = request->allow_n,
+                .private_hosts = psandbox->engine->private_hosts, .private_hosts_n = psandbox->engine->private_hosts_n
         };
         return fd < 0 ? 0 : egress_open(psandbox->engine->loop, fd, &rules, &events, psandbox, &psandbox->egress, err);
 }

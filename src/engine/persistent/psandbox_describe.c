@@ -122,6 +122,7 @@ static const struct pair root_env[] = {
         { (char[]){ "USER" }, (char[]){ "root" } },
         { (char[]){ "LOGNAME" }, (char[]){ "root" } },
         { (char[]){ "PATH" }, (char[]){ "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } },
+        { (char[]){ "PIP_PYTHON" }, (char[]){ "" } },
         { (char[]){ "MPLCONFIGDIR" }, (char[]){ "/root/.matplotlib" } },
         { (char[]){ "XDG_CACHE_HOME" }, (char[]){ "/root/.cache" } },
 };

@@ -15,7 +15,7 @@
 struct layer_query {
         /* Set by the asker; all texts are the asker's until the answer, or until forget(). */
         const struct run_request *request;
-        const char *language;  /* "python", "javascript", "typescript" */
+        const char *language;  /* "python", "javascript", "typescript", "bash" */
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
         char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
@@ -35,6 +35,7 @@ struct layer_query {
         /* The source's. */
         struct layer_query *next;
         void *build;
+        size_t next_language;          /* languages before this one have their answer */
         uint64_t asked_us;             /* clock_us() when the query began to wait */
 };
 

@@ -2,7 +2,6 @@
 #include "engine/run/run_private.h"
 
 #define TALK_WAITING_MAX 1024          /* packets, of at most 64 KiB, that are not read yet */
-#define FRAME_ROOM (CHANNEL_FRAME_MAX - CHANNEL_HEADER)
 
 void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner)
 {
@@ -14,25 +13,29 @@ void run_set_message_handler(struct run *run, const struct run_message_handler *
 /* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */
 int run_send_message(struct run *run, const char *message, size_t len)
 {
-        if (len > CHANNEL_MESSAGE_MAX)
-                return -EMSGSIZE;
+        struct send_queue_packet *frames = channel_frames(CHANNEL_MESSAGE, message, len);
+        return frames ? run_send_frames(run, frames) : -EMSGSIZE;
+}
+
+static int may_send(const struct run *run)
+{
         if (run->state >= RUN_RECORDING || (run->state == RUN_RUNNING && !run->channel_watch.active))
                 return -EPIPE;
         if (run->state != RUN_RUNNING || run->said.n > TALK_WAITING_MAX)
                 return -EAGAIN;
+        return 0;
+}
+
+int run_send_frames(struct run *run, struct send_queue_packet *frames)
+{
+        int rc = may_send(run);
+        if (rc < 0) {
+                send_queue_packets_free(frames);
+                return rc;
+        }
         run->said.loop = run->engine->loop;
         run->said.watch = &run->channel_watch;
-        for (size_t at = 0; at < len || at == 0; at += FRAME_ROOM) {
-                size_t n = len - at < FRAME_ROOM ? len - at : FRAME_ROOM;
-                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', CHANNEL_MESSAGE,
-                        at + n < len ? CHANNEL_MORE : 0 };
-                for (int i = 0; i < 4; i++)
-                        frame[8 + i] = (uint8_t)(n >> 8 * i);
-                memcpy(frame + CHANNEL_HEADER, message + at, n);
-                if (send_queue_put(&run->said, frame, CHANNEL_HEADER + n, NULL, 0) < 0)
-                        return -EPIPE;
-        }
-        return 0;
+        return send_queue_append(&run->said, frames) < 0 ? -EPIPE : 0;
 }
 
 void run_take_message(struct run *run, enum channel_type type)
@@ -43,10 +46,21 @@ void run_take_message(struct run *run, enum channel_type type)
         if (type == CHANNEL_HELLO && run->message_handler->hello_received)
                 run->message_handler->hello_received(run->message_handler_owner);
         if (type == CHANNEL_MESSAGE) {
-                run->message_handler->said(run->message_handler_owner, part->bytes ? part->bytes : "", part->len);
-                /* Much is not kept for little. */
-                if (part->size > MIB)
+                size_t max = part->max;
+                run->message_handler->said(run->message_handler_owner, part);
+                if (part->size > MIB)       /* Much is not kept for little. */
                         buf_done(part);
+                part->max = max;
                 part->len = 0;
         }
+}
+
+void run_hold_messages(struct run *run, bool on)
+{
+        if (!run->channel_watch.active)
+                return;
+        run->said.loop = run->engine->loop;
+        run->said.watch = &run->channel_watch;
+        if (send_queue_hold(&run->said, on) < 0)
+                log_text(LOG_WARN, "watch the channel of a runner: %s", strerrordesc_np(errno));
 }

@@ -200,6 +200,8 @@ static const char *advise(struct run *run, int error_errno)
                 .code = run->launch.request.code,
                 .printed = result->stderr,
                 .exit_status = HAS(result, run_result, exit_code) ? (int)result->exit_code : -1,
+                .layers = result->layers,
+                .layers_n = result->layers_n,
         };
         const char *missing = modules_advice(&complaint, &run->launch.arena);
         return missing ? missing : feedback_for(&complaint);

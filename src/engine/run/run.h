@@ -175,8 +175,8 @@ void run_hold(struct run *run, bool on);
  */
 struct run_message_handler {
         void (*hello_received)(void *owner);  /* the runner waits for a message; may be NULL */
-        /* The run may be cancelled from here, and not freed. */
-        void (*said)(void *owner, const char *message, size_t len);
+        /* The run may be cancelled from here, and not freed.  The callee may take the bytes, and leaves zeros then. */
+        void (*said)(void *owner, struct buf *message);
         void (*protocol_error)(void *owner);  /* the bytes are no message: the run is killed; may be NULL */
 };
 
@@ -187,6 +187,13 @@ void run_set_message_handler(struct run *run, const struct run_message_handler *
  * messages; -EPIPE: the runner has ended, and done() follows.
  */
 int run_send_message(struct run *run, const char *message, size_t len);
+/* The same for frames of channel_frames(); takes the frames in each case. */
+int run_send_frames(struct run *run, struct send_queue_packet *frames);
+/*
+ * Stop reading messages, so that the runner waits; or continue.  Messages before the end of the run are still
+ * delivered.  Harmless when the run is over.
+ */
+void run_hold_messages(struct run *run, bool on);
 
 /* ---- tools ---- */
 

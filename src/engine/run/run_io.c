@@ -88,7 +88,8 @@ static void channel_ready(struct watch *watch, uint32_t events)
                 return;
         if (events & EPOLLOUT && send_queue_flush(&run->said) < 0)
                 send_queue_done(&run->said);   /* its end is read next */
-        read_channel(run);
+        if (!run->said.held || events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+                read_channel(run);
 }
 
 void run_drain(struct run *run)
@@ -110,13 +111,32 @@ static void on_connection(void *owner, const char *host, unsigned port, const ch
                 run_warn(run, "connection_refused", "the proxy refused %.100s:%u: %s", host, port, refusal);
 }
 
+int run_read_private_hosts(struct engine *engine, struct csn_error *err)
+{
+        struct arena *arena = &engine->arena;
+        const char *setting = engine->settings->engine.private_hosts;
+        char *rest = arena_copy(arena, setting, strlen(setting));
+        struct csn_error why;
+        engine->private_hosts = arena_alloc(arena, (strlen(setting) / 2 + 1) * sizeof *engine->private_hosts);
+        for (char *entry; (entry = strtok_r(rest, ", \t", &rest));) {
+                if (egress_check_private(entry, &why) < 0) {
+                        err_field(err, "engine.private_hosts", "engine.private_hosts: %.300s", why.text);
+                        return -(err->code = CSN_E_CONFIG);
+                }
+                engine->private_hosts[engine->private_hosts_n++] = entry;
+        }
+        return 0;
+}
+
 /* Without its proxy a program that was promised a network could not know why it has none. */
 static void open_proxy(struct run *run, int proxy_fd)
 {
         static const struct egress_events events = { on_connection };
         const struct run_request *request = &run->launch.request;
         const struct egress_rules rules = { .public_ = request->network == network_PUBLIC, .hosts = request->allow,
-                                            .hosts_n = request->allow_n };
+                                            .hosts_n = request->allow_n,
+                                            .private_hosts = run->engine->private_hosts,
+                                            .private_hosts_n = run->engine->private_hosts_n };
         struct csn_error err;
         if (run->network) {
                 run->network->serve(run->network_owner, proxy_fd);

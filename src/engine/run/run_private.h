@@ -183,7 +183,10 @@ struct engine {
         const struct usage_listener *usage_listener;   /* NULL: no CPU time is charged */
         void *usage_listener_owner;
         struct timer usage_sample;               /* set by engine.c */
+        char **private_hosts;                    /* of the settings, for egress_rules */
+        size_t private_hosts_n;
         struct timer dispatch;                   /* serves the queue; set by engine.c */
+        struct job trim;                         /* gives memory back; set by engine.c */
 };
 
 /* ---- run.c ---- */
@@ -232,6 +235,9 @@ void run_end(struct run *run);
 void run_kill(struct run *run);
 
 /* ---- run_io.c ---- */
+
+/* Read the setting engine.private_hosts.  Errors: CSN_E_CONFIG. */
+int run_read_private_hosts(struct engine *engine, struct csn_error *err);
 
 /* Take over the descriptors of an instance.  Problems become warnings. */
 void run_attach(struct run *run, struct instance *instance);

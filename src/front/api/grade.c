@@ -91,7 +91,7 @@ static void on_done(void *owner, const struct grade_result *result)
         job_free(job);
         if (one)
                 bulk_answer(one, "result", text, text ? strlen(text) : 0);
-        if (request)
+        else if (request)
                 http_answer_json(request, MHD_HTTP_OK, text);
         else
                 free(text);
@@ -158,6 +158,8 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
 {
         struct api_grading *job = request->owner;
         struct csn_error err;
+        if (!job->body.len)
+                buf_reserve(&job->body, http_announced(request));
         if (buf_add(&job->body, bytes, len))
                 return len;
         err_field(&err, "", "the body is longer than %llu MiB", BODY_MAX / MIB);

@@ -2,6 +2,7 @@
 #include "front/api/api.h"
 #include "front/service/parse.h"
 #include "layers/layers.h"
+#include "model/package_spec.h"
 
 #include <stdio.h>
 
@@ -265,6 +266,22 @@ static void name_packages(struct layer_work *work, const struct layer_request *g
                 SET(asked, run_request, requirements, arena_text(&work->arena, "%s", given->requirements));
 }
 
+/* A layer is of one language; a run may have one of each. */
+static int check_language(const struct layer_request *given, struct csn_error *err)
+{
+        const char *first = HAS(given, layer_request, requirements) ? "python" : NULL;
+        for (size_t i = 0; i < given->packages_n; i++) {
+                const char *text = given->packages[i], *named = package_entry_language(&text);
+                const char *language = named ? named : "python";
+                if (first && strcmp(first, language) != 0)
+                        return err_field(err, "/packages",
+                                "\"%.60s\" is of another language than the packages before; make a layer for each language",
+                                given->packages[i]);
+                first = language;
+        }
+        return 0;
+}
+
 void api_post_layer(struct http_request *request)
 {
         struct layer_request given = { 0 };
@@ -275,6 +292,10 @@ void api_post_layer(struct http_request *request)
                 return;
         if (service_has_cpu_time(request, &limit, &err) < 0) {
                 service_answer_busy(request, &limit, &err);
+                return;
+        }
+        if (check_language(&given, &err) < 0) {
+                http_fail(request, &err);
                 return;
         }
         struct layer_work *work = work_new(request, MHD_HTTP_CREATED);

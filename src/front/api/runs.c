@@ -369,8 +369,9 @@ static void on_line_done(void *owner, const struct run_result *result)
         trace_run(job->service, bulk_trace(one), job->run, result);
         run_free(job->run);
         free(job);
-        bulk_answer(one, "record", recorded ? record.bytes : NULL, record.len);
-        buf_done(&record);
+        if (!recorded)
+                buf_done(&record);
+        bulk_answer(one, "record", record.bytes, record.len);
 }
 
 static int begin_line(struct http_request *request, struct bulk_one *one, struct parse *parse, void **ret_job,

@@ -57,6 +57,9 @@ int cli_grade(int argc, char **argv);
 int cli_describe(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+/* One line of doctor, by a run of Python (libraries.c). */
+struct doctor_check;
+void cli_look_at_libraries(const struct settings *settings, struct doctor_check *ret);
 int cli_profiles(int argc, char **argv);
 int cli_config(int argc, char **argv);
 int cli_schema(int argc, char **argv);

@@ -5,6 +5,8 @@
 
 #include "config.h"
 
+#include <unistd.h>
+
 int cli_version(int argc, char **argv)
 {
         (void)argc, (void)argv;
@@ -19,6 +21,7 @@ static int print_checks(const struct doctor_check *checks, size_t n)
         static const struct { const char *word, *colour;
         } states[] = {
                 [CHECK_OK] = { "ok", "\033[32m" },
+                [CHECK_NOTE] = { "note", "" },
                 [CHECK_WEAKER] = { "weaker", "\033[33m" },
                 [CHECK_MISSING] = { "missing", "\033[31m" },
         };
@@ -31,7 +34,7 @@ static int print_checks(const struct doctor_check *checks, size_t n)
                         printf("         remedy: %s\n", checks[i].remedy);
                 worst = (int)checks[i].state > worst ? (int)checks[i].state : worst;
         }
-        puts(worst == CHECK_OK       ? "\nEvery layer can be enforced here."
+        puts(worst <= CHECK_NOTE     ? "\nEvery layer can be enforced here."
              : worst == CHECK_WEAKER ? "\nPrograms can be run; what is weaker is named in each record."
                                      : "\nPrograms cannot be run in a sandbox here until what is missing is there.");
         return worst == CHECK_MISSING ? csn_code_exit(CSN_E_UNSUPPORTED) : 0;
@@ -105,6 +108,32 @@ static void try_zygote(const struct settings *settings, struct doctor_check *ret
         engine_close(engine);
 }
 
+/* Where packages are to be installed, the installer has to be in /usr, which is that of sandboxes. */
+static size_t look_at_installers(const struct settings *settings, struct doctor_check *checks, size_t room)
+{
+        const struct {
+                const char *name, *url, *file, *package;
+        } rows[] = {
+                { "packages of Python", settings->python_packages.index_url, "/usr/lib/python3/dist-packages/pip",
+                        "python3-pip" },
+                { "packages of Node", settings->node_packages.registry_url, "/usr/bin/npm", "npm" },
+        };
+        size_t n = 0;
+        for (size_t i = 0; i < ARRAY_LEN(rows) && n < room; i++) {
+                struct doctor_check *check = &checks[n];
+                bool is_there = access(rows[i].file, F_OK) == 0;
+                if (!rows[i].url[0])
+                        continue;
+                *check = (struct doctor_check){ .name = rows[i].name, .state = is_there ? CHECK_OK : CHECK_WEAKER };
+                snprintf(check->fact, sizeof check->fact, "%s %s", rows[i].file,
+                        is_there ? "installs them in closed sandboxes" : "is not there, so they cannot be installed");
+                if (!is_there)
+                        snprintf(check->remedy, sizeof check->remedy, "install the package %s", rows[i].package);
+                n++;
+        }
+        return n;
+}
+
 static size_t look_at_host(const struct settings *settings, struct doctor_check checks[static CHECKS_MAX])
 {
         struct csn_error err;
@@ -118,12 +147,15 @@ static size_t look_at_host(const struct settings *settings, struct doctor_check 
         /* Where no program runs at all there is nothing to say of one language. */
         if (check->state == CHECK_OK && check + 1 < checks + CHECKS_MAX)
                 try_zygote(settings, ++check);
-        return (size_t)(check - checks) + 1;
+        if (check->state != CHECK_MISSING && check + 1 < checks + CHECKS_MAX)
+                cli_look_at_libraries(settings, ++check);
+        n = (size_t)(check - checks) + 1;
+        return n + look_at_installers(settings, checks + n, CHECKS_MAX - n);
 }
 
 static int doctor(int argc, char **argv, const struct settings *settings)
 {
-        static const char *const words[] = { "ok", "weaker", "missing" };
+        static const char *const words[] = { "ok", "note", "weaker", "missing" };
         struct doctor_check checks[CHECKS_MAX];
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc > 1)

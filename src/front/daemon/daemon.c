@@ -394,7 +394,8 @@ static struct packages *take_packages(struct daemon *daemon)
 static int open_packages(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
-        bool needed = settings->packages.cache_dir[0] || settings->python_packages.index_url[0];
+        bool needed = settings->packages.cache_dir[0] || settings->python_packages.index_url[0] ||
+                settings->node_packages.registry_url[0];
         if (packages_open(take_packages(daemon), daemon->engine, err) == 0)
                 return 0;
         if (needed)

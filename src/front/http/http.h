@@ -245,6 +245,8 @@ const char *http_part(const struct http_request *request, size_t n);            
 bool http_is_for(struct http_request *request, const struct http_route *routes, bool slashes);
 /* Whether the client accepts a media type, by Accept without weights; "" without that header. */
 bool http_accepts(const struct http_request *request, const char *type);
+/* The request's Content-Length in bytes, or 0. */
+size_t http_announced(const struct http_request *request);
 
 /* Errors: CSN_E_INPUT (the body has a Content-Encoding), with *ret_status 415.  Complete bodies are checked already. */
 int http_check_coding(struct http_request *request, unsigned *ret_status, struct csn_error *err);

@@ -257,6 +257,12 @@ const char *http_part(const struct http_request *request, size_t n)
         return n < HTTP_PARTS_MAX ? request->parts[n] : NULL;
 }
 
+size_t http_announced(const struct http_request *request)
+{
+        const char *length = http_header(request, "Content-Length");
+        return length ? strtoull(length, NULL, 10) : 0;
+}
+
 bool http_accepts(const struct http_request *request, const char *type)
 {
         const char *accept = http_header(request, "Accept");

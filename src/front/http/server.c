@@ -116,8 +116,7 @@ static int check_head(struct http_request *request, const char *method, const ch
         unsigned *ret_status, struct csn_error *err)
 {
         struct http *http = request->http;
-        const char *length = http_header(request, "Content-Length");
-        uint64_t announced = length ? strtoull(length, NULL, 10) : 0;
+        size_t announced = http_announced(request);
         http_split_target(request);
         request->app = http->events->app(http->owner, request);
         if (http_check_form(request, target, version, ret_status, err) < 0 ||
@@ -171,6 +170,8 @@ static enum MHD_Result take_bytes(struct http_request *request, const char *byte
                 return MHD_NO;
         request->received += *len;
         if (request->state == HTTP_READING) {
+                if (!request->body.len)
+                        buf_reserve(&request->body, http_announced(request));
                 bool fits = *len <= request->body.max - request->body.len;
                 if (fits && http_charge(request, SHARE_BODIES, *len, &err) < 0) {
                         http_drop_body(request);

@@ -19,6 +19,7 @@
 #define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)
+#define WRITE_AT_ONCE (256 * KIB)          /* bytes of an answer that the loop writes to the file */
 
 struct bulk {
         struct bulk *next;
@@ -41,6 +42,7 @@ struct bulk {
         bool broken;                       /* an answer is lost, so there is no whole one any more */
         int fd;                            /* answers from `sent` to `written` */
         uint64_t sent, written;
+        size_t writes;                     /* helper threads that write answers before `written` */
 };
 
 struct bulk_one {
@@ -51,6 +53,18 @@ struct bulk_one {
         uint64_t line;
         struct share_charge body;          /* bytes of the line */
         struct trace trace;
+};
+
+/* A long answer, which a helper thread writes. */
+struct bulk_write {
+        struct job job;
+        struct bulk_one *one;
+        int fd;
+        uint64_t at;
+        struct buf head;                   /* the line up to its long member */
+        char *text;
+        size_t len;
+        bool failed;
 };
 
 /* ---- answers ---- */
@@ -98,6 +112,8 @@ static void send_some(struct bulk *bulk)
 {
         static char bytes[READ_AT_ONCE];
         struct http_request *request = bulk->request;
+        if (bulk->writes)
+                return;
         while (!bulk->broken && bulk->sent < bulk->written && http_has_room(request)) {
                 ssize_t n =
                         pread(bulk->fd, bytes, min_u64(sizeof bytes, bulk->written - bulk->sent), (off_t)bulk->sent);
@@ -145,21 +161,6 @@ static void put_line(struct bulk *bulk, json_t *json)
         buf_done(&text);
 }
 
-/* An object with one more member.  Takes the reference. */
-static void put_line_with(struct bulk *bulk, json_t *json, const char *name, const char *value, size_t len)
-{
-        struct buf text;
-        buf_init(&text, 4 * KIB);
-        if (bulk->request && model_dump(json, false, &text)) {
-                text.len--;                /* without its brace */
-                buf_printf(&text, ",\"%s\":", name);
-                put_bytes(bulk, text.bytes, text.len);
-                put_bytes(bulk, value, len);
-                put_bytes(bulk, "}\n", 2);
-        }
-        json_decref(json);
-        buf_done(&text);
-}
 
 static json_t *answer_of(uint64_t line, json_t *id)
 {
@@ -225,15 +226,69 @@ static void end_one(struct bulk_one *one)
                 http_more(bulk->request);
 }
 
-void bulk_answer(struct bulk_one *one, const char *name, const char *text, size_t len)
+static bool write_at(int fd, uint64_t at, const char *bytes, size_t len)
+{
+        return pwrite(fd, bytes, len, (off_t)at) == (ssize_t)len;
+}
+
+static void work_write(struct job *job)
+{
+        struct bulk_write *write = job->owner;
+        uint64_t at = write->at;
+        write->failed = !write_at(write->fd, at, write->head.bytes, write->head.len) ||
+                !write_at(write->fd, at + write->head.len, write->text, write->len) ||
+                !write_at(write->fd, at + write->head.len + write->len, "}\n", 2);
+}
+
+static void on_written(struct job *job)
+{
+        struct bulk_write *write = job->owner;
+        struct bulk_one *one = write->one;
+        if (job->dropped)
+                work_write(job);
+        one->bulk->broken = one->bulk->broken || write->failed;
+        one->bulk->writes--;
+        buf_done(&write->head);
+        free(write->text);
+        free(write);
+        end_one(one);
+}
+
+/* Takes the text.  The line has its place in the file before the helper thread begins, so further lines can follow. */
+static void write_line(struct bulk_one *one, const char *name, char *text, size_t len)
+{
+        struct bulk *bulk = one->bulk;
+        json_t *json = answer_of(one->line, one->id);
+        struct bulk_write *write = mem_alloc(sizeof *write);
+        *write = (struct bulk_write){ .one = one, .fd = bulk->fd, .at = bulk->written, .text = text, .len = len };
+        write->job = (struct job){ .work = work_write, .done = on_written, .owner = write };
+        buf_init(&write->head, 4 * KIB);
+        model_dump(json, false, &write->head);
+        json_decref(json);
+        write->head.len--;                 /* without its brace */
+        buf_printf(&write->head, ",\"%s\":", name);
+        bulk->written += write->head.len + len + 2;
+        bulk->writes++;
+        if (len > WRITE_AT_ONCE) {
+                worker_submit(engine_workers(bulk->service->engine), bulk->tenant, &write->job);
+                return;
+        }
+        work_write(&write->job);
+        on_written(&write->job);
+}
+
+void bulk_answer(struct bulk_one *one, const char *name, char *text, size_t len)
 {
         struct csn_error err;
-        if (text) {
-                put_line_with(one->bulk, answer_of(one->line, one->id), name, text, len);
-        } else {
+        if (text && one->bulk->request) {
+                write_line(one, name, text, len);
+                return;
+        }
+        if (!text) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
                 put_error(one->bulk, one->line, one->id, &err);
         }
+        free(text);
         end_one(one);
 }
 

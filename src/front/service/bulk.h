@@ -26,10 +26,10 @@ struct bulk_kind {
 /* Handle a request whose body is a stream of lines of this kind. */
 void bulk_begin(struct http_request *request, const struct bulk_kind *kind);
 /*
- * Answer a line with this member, which is JSON text; NULL: the text could not be written, which is an error.  `one` is
- * freed; the job must be freed by then.
+ * Answer a line with this member, which is JSON text; NULL: the text could not be written, which is an error.  The text
+ * becomes the callee's, and is freed by free(3).  `one` is freed; the job must be freed by then.
  */
-void bulk_answer(struct bulk_one *one, const char *name, const char *text, size_t len);
+void bulk_answer(struct bulk_one *one, const char *name, char *text, size_t len);
 struct log_context bulk_context(const struct bulk_one *one);
 const char *bulk_key(const struct bulk_one *one);       /* id of the request's key, or "" */
 const struct trace *bulk_trace(const struct bulk_one *one);

@@ -231,7 +231,7 @@ static void conn_route(struct conn *conn, const char *path)
         size_t len;
         if (strncmp(path, files, sizeof files - 1) == 0) {
                 const struct document_file *file = package_index_find_path(index, path, &is_metadata);
-                if (file && (!index->is_locked || file->is_permitted)) {
+                if (file) {
                         conn->waiter.ready = on_file;
                         spool_wait(index, file, is_metadata, &conn->waiter, &conn->spool);
                 } else {
@@ -240,7 +240,7 @@ static void conn_route(struct conn *conn, const char *path)
                 return;
         }
         const char *name = name_in_path(index, path, &len);
-        if (!name || index->is_locked) {
+        if (!name) {
                 answer_text(conn, 404, "this index has no such page");
                 return;
         }

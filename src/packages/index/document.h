@@ -67,7 +67,6 @@ struct document_file {
         struct package_file file;
         const char *url;                   /* at the upstream */
         uint8_t digest[PACKAGE_DIGEST_MAX];
-        bool is_permitted;                 /* package_index_permit() */
         bool has_metadata;                 /* Python: the upstream has the wheel's metadata, with this SHA-256 */
         uint8_t metadata_digest[32];
 };

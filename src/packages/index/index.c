@@ -23,33 +23,6 @@ const struct package_file *package_index_file(const struct package_index *index,
         return file ? &file->file : NULL;
 }
 
-const struct package_file *package_index_find(const struct package_index *index, const char *name, const char *version,
-        const char *hash)
-{
-        char canonical[PACKAGE_NAME_MAX];
-        const struct project *project =
-                package_name_canonical(index->settings.kind, name, strlen(name), canonical)
-                ? project_find(index, canonical) : NULL;
-        for (size_t i = 0; project && project->state == PROJECT_LOADED && i < project->document.files_n; i++) {
-                const struct package_file *file = &project->document.files[i].file;
-                if ((!version || strcmp(file->version, version) == 0) && (!hash || strcmp(file->hash, hash) == 0))
-                        return file;
-        }
-        return NULL;
-}
-
-void package_index_lock(struct package_index *index)
-{
-        index->is_locked = true;
-}
-
-void package_index_permit(struct package_index *index, const struct package_file *file)
-{
-        struct document_file *found = find_url(index, file->path);
-        if (found)
-                found->is_permitted = true;
-}
-
 /* ---- callers in the engine ---- */
 
 /* A call of package_index_load() or package_index_download() that waits. */
@@ -172,7 +145,7 @@ static void copy_settings(struct package_index *index, const struct package_inde
 {
         struct package_index_settings *settings = &index->settings;
         *settings = *from;
-        settings->url = settings->token = settings->ca_pem = NULL;
+        settings->url = settings->token = NULL;
         settings->base_url = copy_text(index, from->base_url ? from->base_url : PACKAGE_INDEX_BASE);
         settings->spool_folder = copy_text(index, from->spool_folder);
         settings->share = copy_text(index, from->share ? from->share : "");

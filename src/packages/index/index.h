@@ -64,14 +64,28 @@ enum package_problem {
 /* "package_not_found", "index_unreachable" and so on; PACKAGE_FINE has none: "". */
 const char *package_problem_name(enum package_problem problem);
 
+/* Certificates of authorities (trust.c). */
+struct package_trust;
+
+/*
+ * Parse certificates in PEM, 0.4 ms each: before the loop runs, or in a helper thread.  *ret is the caller's
+ * until package_trust_free().  Errors: CSN_E_CONFIG (no certificate, or one that cannot be read).
+ */
+int package_trust_new(const char *pem, struct package_trust **ret, struct csn_error *err);
+/* NULL is allowed. */
+void package_trust_free(struct package_trust *trust);
+
 /* package_index_open() copies all texts. */
 struct package_index_settings {
         enum package_kind kind;
         const char *url;               /* of the upstream: "https://pypi.org/simple", "https://registry.npmjs.org" */
         /* "USER:PASSWORD" is sent as Basic, any other text as Bearer.  NULL or "": none. */
         const char *token;
-        /* Certificates in PEM of the upstream's authorities.  NULL: the host's, by their hashes in /etc/ssl/certs. */
-        const char *ca_pem;
+        /*
+         * The upstream's authorities, which have to outlive the index.  NULL: the host's, by their hashes in
+         * /etc/ssl/certs.
+         */
+        const struct package_trust *trust;
         const char *base_url;          /* of this index in the view of its clients; NULL: PACKAGE_INDEX_BASE */
         /* Folder for unlinked files (O_TMPFILE of open(2)).  NULL: memory (memfd_create(2)). */
         const char *spool_folder;
@@ -152,12 +166,6 @@ void package_index_close(struct package_index *index);
 void package_index_stop_serving(struct package_index *index);
 
 /*
- * From now on serve the files named by package_index_permit(), and no document: for an installer with a lock.
- */
-void package_index_lock(struct package_index *index);
-void package_index_permit(struct package_index *index, const struct package_file *file);
-
-/*
  * Load the document of a project without a client.  done() is called once, perhaps before the return, unless the index
  * is closed before; done() must not close the index.
  */
@@ -174,12 +182,6 @@ const struct package_project *package_index_project_at(const struct package_inde
  * A resolver's lock is judged by this function: the result is from the index, not from the resolver.
  */
 const struct package_file *package_index_file(const struct package_index *index, const char *url);
-/*
- * The offered file of a loaded project with this hash (in the format of struct package_file) and this version; NULL for
- * either: any.
- */
-const struct package_file *package_index_find(const struct package_index *index, const char *name, const char *version,
-        const char *hash);
 
 /*
  * Fetch a file; a file is fetched once.  done() is called once, perhaps before the return, unless the index is

@@ -16,7 +16,7 @@ struct upstream {
         char *scheme, *host;               /* the origin: the token is sent to this scheme, host and port alone */
         unsigned port;
         char *authorization;               /* the header, or NULL */
-        char *ca_pem;
+        const struct package_trust *trust;   /* NULL: the host's */
         uint64_t request_ms;
 };
 
@@ -24,6 +24,9 @@ struct upstream {
 int upstream_init(struct upstream *upstream, struct loop *loop, const struct package_index_settings *settings,
         struct csn_error *err);
 void upstream_done(struct upstream *upstream);
+
+/* A request of libcurl (CURL *) accepts these authorities alone (trust.c). */
+void package_trust_use(const struct package_trust *trust, void *easy);
 
 /* A GET, redirects followed.  Embedded in its owner; all zeros means none. */
 struct upstream_request {
@@ -125,7 +128,6 @@ struct package_index {
         struct spool *spools;
         struct call *calls;                /* of package_index_load() and package_index_download() */
         uint64_t spooled_bytes, spooled_files, document_bytes;
-        bool is_locked;                    /* package_index_lock() */
         struct package_index_usage usage;
         enum package_problem failure;      /* package_index_failure() */
         char failure_text[PACKAGE_TEXT_MAX + 160];

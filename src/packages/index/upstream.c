@@ -96,7 +96,7 @@ int upstream_init(struct upstream *upstream, struct loop *loop, const struct pac
                 len--;
         *upstream = (struct upstream){ .url = mem_copy(url, len), .scheme = copy(origin.scheme),
                 .host = copy(origin.host), .port = (unsigned)strtoul(origin.port, NULL, 10),
-                .ca_pem = copy(settings->ca_pem),
+                .trust = settings->trust,
                 .request_ms = settings->request_ms ? settings->request_ms : REQUEST_MS };
         origin_done(&origin);
         if (set_token(upstream, settings->token, err) < 0)
@@ -110,7 +110,6 @@ void upstream_done(struct upstream *upstream)
         free(upstream->url);
         free(upstream->scheme);
         free(upstream->host);
-        free(upstream->ca_pem);
         if (upstream->authorization)
                 explicit_bzero(upstream->authorization, strlen(upstream->authorization));
         free(upstream->authorization);
@@ -251,14 +250,10 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
  */
 static void set_certificates(const struct upstream *upstream, CURL *easy)
 {
-        struct curl_blob blob = { .data = upstream->ca_pem, .flags = CURL_BLOB_NOCOPY };
-        if (upstream->ca_pem) {
-                blob.len = strlen(upstream->ca_pem);
-                curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
-                curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-        } else if (curl_version_info(CURLVERSION_NOW)->capath) {
+        if (upstream->trust)
+                package_trust_use(upstream->trust, easy);
+        else if (curl_version_info(CURLVERSION_NOW)->capath)
                 curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-        }
 }
 
 static void set_options(struct upstream_request *request)

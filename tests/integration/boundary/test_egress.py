@@ -165,15 +165,15 @@ class World:
     def command(self, *words):
         return ["nsenter", "-t", str(self.host.pid), "-n", "-m", *words]
 
-    def run(self, language, code, *options):
-        done = subprocess.run(self.command(CAISSON, "run", "--json", "-l", language, "-c", code, *options), capture_output=True,
+    def run(self, language, code, *options, private_hosts=""):
+        done = subprocess.run(self.command("env", f"CAISSON_ENGINE_PRIVATE_HOSTS={private_hosts}", CAISSON, "run", "--json", "-l", language, "-c", code, *options), capture_output=True,
                               timeout=120, check=False)
         assert done.stdout, done.stderr.decode()
         return json.loads(done.stdout)
 
-    def python(self, code, *options):
+    def python(self, code, *options, private_hosts=""):
         """What the program printed as JSON in its last line."""
-        record = self.run("python", code, *options)
+        record = self.run("python", code, *options, private_hosts=private_hosts)
         assert record["status"] == "completed", (record["error"], record["stderr"])
         return json.loads(record["stdout"].splitlines()[-1])
 
@@ -345,6 +345,39 @@ def test_what_is_not_public_is_refused_however_it_is_written(world, options):
     assert len(answers) == len(REFUSED)
     for host, both in answers.items():
         assert all(answer.startswith("HTTP/1.1 403 ") for answer in both), (host, both)
+
+
+def statuses(world, hosts, *options, private_hosts):
+    """The status of CONNECT to each of HOST:PORT."""
+    answers = world.python(ASK + f"print(json.dumps([ask(f'CONNECT {{h}} HTTP/1.1') for h in {hosts!r}]))", *options, private_hosts=private_hosts)
+    return [int(answer.split()[1]) for answer in answers]
+
+
+def test_private_hosts_of_the_administrator_are_reached_and_no_other(world):
+    hosts = ["private.example.org:80", "10.99.0.2:80", "home.example.org:80", "metadata.example.org:80", "10.99.0.1:80", "example.org:80"]
+    entries = "private.example.org, metadata.example.org,*.nothing.test"
+    assert statuses(world, hosts, *PUBLIC, private_hosts=entries) == [200, 403, 403, 403, 403, 200]
+    assert statuses(world, hosts, *PUBLIC, private_hosts="10.99.0.2") == [403, 200, 403, 403, 403, 200]
+    assert statuses(world, hosts, *PUBLIC, private_hosts="") == [403, 403, 403, 403, 403, 200]
+
+
+def test_private_hosts_need_a_rule_of_the_request(world):
+    hosts = ["private.example.org:80", "www.example.org:80"]
+    assert statuses(world, hosts, *allow("www.example.org"), private_hosts="private.example.org") == [403, 200]
+    assert statuses(world, hosts, *allow("private.example.org"), private_hosts="private.example.org") == [200, 403]
+    assert world.run("python", "print(1)", private_hosts="private.example.org")["status"] == "completed"
+
+
+def test_a_private_host_opens_its_own_port_only(world):
+    hosts = ["private.example.org:8443", "private.example.org:80", "private.example.org:22"]
+    assert statuses(world, hosts, *PUBLIC, private_hosts="private.example.org:8443") == [200, 403, 403]
+
+
+@pytest.mark.parametrize("entry", ["*", "http://mirror.house", "10.0.0.0/8"])
+def test_an_entry_that_is_no_private_host_is_an_error_of_the_setting(world, entry):
+    done = subprocess.run(world.command("env", f"CAISSON_ENGINE_PRIVATE_HOSTS={entry}", CAISSON, "run", "-l", "python", "-c", "1"),
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 78 and "engine.private_hosts" in done.stderr, done
 
 
 def test_addresses_with_a_zone_and_other_riddles_are_malformed(world):

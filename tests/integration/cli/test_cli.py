@@ -455,10 +455,14 @@ def test_doctor_tells_every_layer():
     done = caisson('doctor', '--json')
     answer = json.loads(done.out)
     names = [check['name'] for check in answer['checks']]
-    assert {'kernel', 'user namespaces', 'seccomp', 'Landlock', 'cgroups', 'python', 'javascript', 'bash', "programs of E2B's clients"} <= set(names)
+    assert {'kernel', 'user namespaces', 'seccomp', 'Landlock', 'cgroups', 'python', 'javascript', 'bash', "programs of E2B's clients", "libraries of E2B's users"} <= set(names)
     for check in answer['checks']:
-        assert check['state'] in ('ok', 'weaker', 'missing') and check['fact'] and (check['state'] == 'ok') == (not check['remedy'])
+        assert check['state'] in ('ok', 'note', 'weaker', 'missing') and check['fact'] and (check['state'] == 'ok') == (not check['remedy'])
     assert done.status == (0 if answer['usable'] else 125)
+    libraries = answer['checks'][names.index("libraries of E2B's users")]
+    missing = libraries['remedy'].partition('missing: ')[2].split()
+    there = [name for name in ('numpy', 'cv2', 'librosa', 'orjson') if caisson('run', '-l', 'python', '-c', f'import {name}').status == 0]
+    assert not set(missing) & set(there) and {'numpy', 'cv2', 'librosa', 'orjson'} <= {*missing, *there}, libraries
     text = caisson('doctor').out
     assert all(name in text for name in names)
 
