@@ -70,6 +70,7 @@ struct backend_options {
         const char *uid_range;           /* "FIRST:COUNT" */
         const char *cgroup_parent;
         const char *layers_dir;          /* folder of the layers of packages; "": none */
+        const char *images_dir;          /* folder of the images; "": none */
         const struct settings *settings; /* must outlive the link */
         void *engine;                    /* passed to zygote() and lost() */
 };
@@ -159,7 +160,8 @@ int backend_put_file(int home, const struct wire_file *file, int source, struct 
 struct helper_options {
         uid_t uid;                       /* of the engine */
         gid_t gid;
-        const char *uid_range, *cgroup_parent, *policies_dir, *layers_dir;   /* layers_dir: as of backend_options */
+        const char *uid_range, *cgroup_parent, *policies_dir;
+        const char *layers_dir, *images_dir;   /* as of backend_options */
         const char *sockets[3];          /* paths of listening sockets that helpers_remove_sockets() unlinks, or NULL */
 };
 

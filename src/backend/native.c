@@ -51,7 +51,8 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
 {
         char *const argv[] = { "caisson-supervisor", "--uid-range", (char *)(uintptr_t)options->uid_range,
                 "--cgroup-parent", (char *)(uintptr_t)options->cgroup_parent, "--runner-dir",
-                (char *)(uintptr_t)backend_runner_dir(), "--layers-dir", (char *)(uintptr_t)options->layers_dir, NULL };
+                (char *)(uintptr_t)backend_runner_dir(), "--layers-dir", (char *)(uintptr_t)options->layers_dir,
+                "--images-dir", (char *)(uintptr_t)options->images_dir, NULL };
         char *const env[] = { NULL };   /* it becomes process 1 of every sandbox: no secret of ours may be in it */
         sigset_t none;
         sigemptyset(&none);

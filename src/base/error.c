@@ -143,7 +143,7 @@ int err_interpreter(struct csn_error *err, const char *path)
         if (!err_is_no_program(sys))
                 return err_set(err, CSN_E_UNSUPPORTED, sys, "start %s inside the sandbox", path);
         err_set(err, CSN_E_LANGUAGE, sys,
-                "this host has no %s that a sandbox can start; install the interpreter below /usr", path);
+                "this host, or the image, has no %s that a sandbox can start; install the interpreter below /usr", path);
         if (err)
                 snprintf(err->field, sizeof err->field, "/language");
         return -CSN_E_LANGUAGE;

@@ -194,6 +194,7 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
         snprintf(engine->instances.uid_range, sizeof engine->instances.uid_range, "%llu:%llu",
                 (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
         engine->instances.layers_dir = settings_layers_dir(settings, &engine->arena);
+        engine->instances.images_dir = settings_images_dir(settings, &engine->arena);
         if (run_read_private_hosts(engine, err) < 0 ||
                 lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
                 loop_new(&engine->loop, err) < 0 || workers_new(engine->loop, &engine->workers, err) < 0) {

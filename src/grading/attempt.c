@@ -297,9 +297,9 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
         if (HAS(given, grade_request, profile))
                 SET(request, run_request, profile, given->profile);
         if (HAS(given, grade_request, image))
-                SET(request, run_request, image, given->image);
+                SET(request, run_request, image, copy(attempt, given->image));
         else if (!HAS(given, grade_request, profile))
-                SET(request, run_request, image, image_SMALL);
+                SET(request, run_request, image, copy(attempt, "small"));
         if (HAS(given, grade_request, id))
                 SET(request, run_request, task_id, given->id);
         if (!other && HAS(given, grade_request, policy))

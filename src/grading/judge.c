@@ -446,7 +446,8 @@ static void start(struct judge *judge)
         struct run_request *request = run_request(judge->run);
         SET(request, run_request, language, arena_text(run_arena(judge->run), "python"));
         SET(request, run_request, code, ((struct bytes){ nothing, 0 }));
-        SET(request, run_request, image, image_SMALL); /* as submissions have, so that a batch needs no other zygote */
+        /* As submissions have, so that a batch needs no other zygote. */
+        SET(request, run_request, image, arena_text(run_arena(judge->run), "small"));
         SET(&request->limits, limits, wall_ms, most->wall_ms);
         SET(&request->limits, limits, cpu_ms, most->cpu_ms);
         SET(&request->limits, limits, memory_bytes, min_u64(JUDGE_MEMORY, most->memory_bytes));

@@ -76,10 +76,10 @@ const struct language *lang_of_file(const struct language *added, const char *pa
         return NULL;
 }
 
-char **lang_argv(const struct language *language, struct arena *arena, const char *options, const char *file,
-                 char *const *args, size_t args_n, size_t *ret_n)
+char **lang_argv(const struct language *language, const char *interpreter, struct arena *arena, const char *options,
+        const char *file, char *const *args, size_t args_n, size_t *ret_n)
 {
-        const char *const with_runner[] = { language->interpreter,
+        const char *const with_runner[] = { interpreter ? interpreter : language->interpreter,
                 arena_text(arena, LANG_RUNNER_MOUNT "/%s", language->runner), options, file, NULL };
         const char *const *command = language->command ? language->command : with_runner;
         size_t n = 0;
@@ -109,14 +109,17 @@ static char **copy_list(const char *const *first, const char *const *second, str
         return texts;
 }
 
-void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena,
-        struct wire_program *ret)
+void lang_wait_program(const struct language *language, const char *interpreter, const char *const *usual,
+        struct arena *arena, struct wire_program *ret)
 {
         ret->argv = copy_list(language->wait_argv, NULL, arena, &ret->argv_n);
+        if (interpreter)
+                ret->argv[0] = arena_text(arena, "%s", interpreter);
         ret->env = copy_list(usual, language->wait_env, arena, &ret->env_n);
 }
 
-void lang_context_program(const struct language *language, struct arena *arena, bool warm, struct wire_program *ret)
+void lang_context_program(const struct language *language, const char *interpreter, struct arena *arena, bool warm,
+        struct wire_program *ret)
 {
         size_t n = 0;
         while (language->context[n])
@@ -124,7 +127,7 @@ void lang_context_program(const struct language *language, struct arena *arena, 
         ret->argv = arena_alloc(arena, (n + 1) * sizeof *ret->argv);
         ret->argv_n = n;
         for (size_t i = 0; i < n; i++)
-                ret->argv[i] = (char *)(uintptr_t)language->context[i];
+                ret->argv[i] = (char *)(uintptr_t)(i == 0 && interpreter ? interpreter : language->context[i]);
         ret->argv[n - 1] = arena_text(arena, "%s%s", warm ? "context=1," : "",
                 language->context[n - 1][0] ? language->context[n - 1] : "value_max=200000");
 }

@@ -63,19 +63,23 @@ int lang_find(const struct language *added, const char *name, const struct langu
 /* The language with the extension of a file's name; NULL: none. */
 const struct language *lang_of_file(const struct language *added, const char *path);
 
-/* The command line and environment of a waiting interpreter.  All but the texts of `usual` lives in the arena. */
-void lang_wait_program(const struct language *language, const char *const *usual, struct arena *arena,
-        struct wire_program *ret);
+/*
+ * The command line and environment of a waiting interpreter.  All but the texts of `usual` lives in the arena.
+ * `interpreter`, here and below: the path of the interpreter in an image, or NULL.
+ */
+void lang_wait_program(const struct language *language, const char *interpreter, const char *const *usual,
+        struct arena *arena, struct wire_program *ret);
 
 /* The command line of a context; `warm`: for an interpreter forked by a zygote. */
-void lang_context_program(const struct language *language, struct arena *arena, bool warm, struct wire_program *ret);
+void lang_context_program(const struct language *language, const char *interpreter, struct arena *arena, bool warm,
+        struct wire_program *ret);
 
 /*
  * The interpreter's arguments for a program: interpreter, runner, options, file, args.  `options` is the runner's
  * comma-separated list (docs/protocols/runner-channel.md).  The result is NULL-terminated and from the arena; the given
  * texts stay the caller's.
  */
-char **lang_argv(const struct language *language, struct arena *arena, const char *options, const char *file,
-                 char *const *args, size_t args_n, size_t *ret_n);
+char **lang_argv(const struct language *language, const char *interpreter, struct arena *arena, const char *options,
+        const char *file, char *const *args, size_t args_n, size_t *ret_n);
 
 #endif

@@ -146,7 +146,7 @@ struct object {
 
 extern const struct choices choices_status, choices_session_mode, choices_output_action, choices_need,
         choices_cgroup_need, choices_network, choices_isolation, choices_severity, choices_verdict, choices_case_status,
-        choices_checkers;
+        choices_checkers, choices_image;
 extern const struct object object_client_tool, object_tool_record, object_tool_answer, object_tool_answers,
         object_tools_request, object_tools_used, object_limits, object_input_file, object_export_rule,
         object_run_request, object_truncated, object_value, object_display, object_failure, object_finding,
@@ -160,7 +160,8 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_tool_refusal, object_tools_taken, object_upload_error, object_upload_result, object_stored_file,
         object_stored_list, object_workspace_info, object_workspace_list, object_workspace_file, object_workspace_files,
         object_profile_info, object_profile_list, object_policy_info, object_policy_list, object_policy_detail,
-        object_language_info, object_language_list, object_layer_use, object_layer_request, object_layer_info,
+        object_language_info, object_language_list, object_image_use, object_image_interpreter, object_image_info,
+        object_image_list, object_layer_use, object_layer_request, object_layer_info,
         object_layer_list, object_health, object_problem;
 
 /* Name of a status, as in JSON. */

@@ -98,6 +98,7 @@ static const struct section {
         { "limits", &object_limits, offsetof(struct settings, limits) },
         { "ceilings", &object_limits, offsetof(struct settings, ceilings) },
         { "engine", &object_engine_settings, offsetof(struct settings, engine) },
+        { "images", &object_images_settings, offsetof(struct settings, images) },
         { "packages", &object_packages_settings, offsetof(struct settings, packages) },
         { "packages.python", &object_python_packages_settings, offsetof(struct settings, python_packages) },
         { "packages.node", &object_node_packages_settings, offsetof(struct settings, node_packages) },
@@ -620,4 +621,11 @@ char *settings_layers_dir(const struct settings *settings, struct arena *arena)
         if (settings->packages.cache_dir && settings->packages.cache_dir[0])
                 return arena_text(arena, "%s", settings->packages.cache_dir);
         return arena_text(arena, "%s/layers", settings_state_dir(settings, arena));
+}
+
+char *settings_images_dir(const struct settings *settings, struct arena *arena)
+{
+        if (settings->images.dir && settings->images.dir[0])
+                return arena_text(arena, "%s", settings->images.dir);
+        return arena_text(arena, "%s/images", settings_state_dir(settings, arena));
 }

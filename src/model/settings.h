@@ -22,8 +22,8 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_packages_settings, object_python_packages_settings,
-        object_node_packages_settings;
+extern const struct object object_engine_settings, object_images_settings, object_packages_settings,
+        object_python_packages_settings, object_node_packages_settings;
 
 struct setting {
         char key[64];              /* "limits.wall_ms" */
@@ -39,6 +39,7 @@ struct settings {
         struct limits limits;      /* defaults for requests */
         struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
+        struct images_settings images;                   /* images.* */
         struct packages_settings packages;               /* packages.* */
         struct python_packages_settings python_packages; /* packages.python.* */
         struct node_packages_settings node_packages;     /* packages.node.* */
@@ -101,6 +102,8 @@ bool settings_private_dir(char *ret, size_t size);
 char *settings_state_dir(const struct settings *settings, struct arena *arena);
 /* Folder of layers, packages.cache_dir or below the state folder; the text lives in `arena`. */
 char *settings_layers_dir(const struct settings *settings, struct arena *arena);
+/* Folder of images, images.dir or below the state folder; the text lives in `arena`. */
+char *settings_images_dir(const struct settings *settings, struct arena *arena);
 
 /* ---- profiles ---- */
 

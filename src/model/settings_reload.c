@@ -26,6 +26,9 @@ static const char *const live[] = {
         "engine.log_level",
         "engine.socket_uids",
         "engine.shutdown_ms",
+        "images.python",
+        "images.javascript",
+        "images.bash",
 };
 
 bool settings_is_live(const struct setting *setting)

@@ -135,6 +135,7 @@ static struct run_request *new_run(struct build *build, const char *program)
         struct arena *arena = run_arena(build->run);
         run_set_owner(build->run, build->domain);
         SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
+        SET(request, run_request, image, arena_text(arena, "system")); /* pip and npm are the host's */
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
         set_limits(build, request);
         return request;

@@ -162,12 +162,12 @@ int landlock_enter(int rules_fd, struct csn_error *err)
         return 0;
 }
 
-static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, const struct abilities *host,
+static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, unsigned abi, bool merged_usr,
         struct csn_error *err)
 {
-        uint64_t known = known_rights(host->landlock_abi);
+        uint64_t known = known_rights(abi);
         for (size_t i = 0; i < n; i++)
-                if (!(rows[i].unmerged && host->merged_usr) &&
+                if (!(rows[i].unmerged && merged_usr) &&
                         add_rule(ruleset_fd, rows[i].path, rows[i].rights & known, err) < 0)
                         return -err->code;
         return 0;
@@ -189,7 +189,9 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         if (fd < 0)
                 return fd;
         bool root = plan->shape.flags & WIRE_ROOT;
-        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), &plan->abilities,
+        /* Of an image it is not known whether /bin and its like are links into /usr. */
+        bool merged_usr = plan->abilities.merged_usr && !plan->shape.image_high && !plan->shape.image_low;
+        if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), abi, merged_usr,
                     err) < 0)
                 return -err->code;
         if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)

@@ -67,7 +67,7 @@ struct host_trees {
         int devices[DEVICES_MAX];
         int tops[ARRAY_LEN(top_dirs)];
         char links[ARRAY_LEN(top_dirs)][64];   /* the link's text, or "" */
-        int runners, layers;
+        int runners, layers, images;
 };
 
 static void host_trees_done(struct host_trees *host)
@@ -80,6 +80,7 @@ static void host_trees_done(struct host_trees *host)
                 fd_close(&host->tops[i]);
         fd_close(&host->runners);
         fd_close(&host->layers);
+        fd_close(&host->images);
 }
 
 /* A folder as a tree that can be attached; a file to be read. */
@@ -141,7 +142,14 @@ static int open_top(size_t i, struct host_trees *host, struct csn_error *err)
         return 0;
 }
 
-static int host_trees_open(int runner_tree, int layers_tree, struct host_trees *host, struct csn_error *err)
+/* *ret_fd stays -1 for a folder that is not there. */
+static int keep_tree(int tree, const char *what, int *ret_fd, struct csn_error *err)
+{
+        *ret_fd = tree < 0 ? -1 : fcntl(tree, F_DUPFD_CLOEXEC, 0);
+        return tree >= 0 && *ret_fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the %s", what) : 0;
+}
+
+static int host_trees_open(const struct shared_trees *trees, struct host_trees *host, struct csn_error *err)
 {
         _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= 5, "room for the tables of plan.c");
         for (size_t i = 0; i < plan_binds_n; i++)
@@ -153,13 +161,10 @@ static int host_trees_open(int runner_tree, int layers_tree, struct host_trees *
         for (size_t i = 0; i < ARRAY_LEN(top_dirs); i++)
                 if (open_top(i, host, err) < 0)
                         return -err->code;
-        host->runners = fcntl(runner_tree, F_DUPFD_CLOEXEC, 0);
-        if (host->runners < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the language runners");
-        host->layers = layers_tree < 0 ? -1 : fcntl(layers_tree, F_DUPFD_CLOEXEC, 0);
-        if (layers_tree >= 0 && host->layers < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "keep the folder of the layers");
-        return 0;
+        if (keep_tree(trees->runners, "language runners", &host->runners, err) < 0 ||
+                keep_tree(trees->layers, "layers", &host->layers, err) < 0)
+                return -err->code;
+        return keep_tree(trees->images, "images", &host->images, err);
 }
 
 /* ---- the new root ---- */
@@ -274,6 +279,9 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
         }
         if (host->layers >= 0 &&
                 attach_host(root_fd, host->layers, "tmp", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err) < 0)
+                return -err->code;
+        if (host->images >= 0 && attach_host(root_fd, host->images, IMAGES_PLACE + 1, true,
+                                         MOUNT_ATTR_RDONLY | ATTR_FILES, err) < 0)
                 return -err->code;
         return attach_host(root_fd, host->runners, "opt/caisson", true, MOUNT_ATTR_RDONLY | ATTR_FILES, err);
 }
@@ -487,14 +495,14 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         return enter_root(root, err);
 }
 
-int mount_template(int runner_tree, int layers_tree, struct csn_error *err)
+int mount_template(const struct shared_trees *trees, struct csn_error *err)
 {
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the mounts private");
         struct host_trees host;
         memset(&host, 0xff, sizeof host);   /* every descriptor -1 */
         memset(host.links, 0, sizeof host.links);
-        int rc = host_trees_open(runner_tree, layers_tree, &host, err);
+        int rc = host_trees_open(trees, &host, err);
         if (rc == 0)
                 rc = build_template(&host, err);
         host_trees_done(&host);
@@ -505,6 +513,8 @@ static int open_root(struct plan *plan, int *ret, struct csn_error *err)
 {
         if (plan->shape.flags & WIRE_ROOT)
                 return overlay_build(plan, ret, err);
+        if (has_image(&plan->shape))
+                return image_root_build(&plan->shape, ret, err);
         *ret = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /") : 0;
 }
@@ -512,7 +522,7 @@ static int open_root(struct plan *plan, int *ret, struct csn_error *err)
 /* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
 int mount_child(struct plan *plan, struct csn_error *err)
 {
-        bool rooted = plan->shape.flags & WIRE_ROOT;
+        bool rooted = plan->shape.flags & WIRE_ROOT, own_root = rooted || has_image(&plan->shape);
         auto_fd root = -1;
         struct layer_trees layers = { -1, -1 };
         if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_layers(&plan->shape, &layers, err) < 0 ||
@@ -522,7 +532,7 @@ int mount_child(struct plan *plan, struct csn_error *err)
         fd_close(&layers.python);
         fd_close(&layers.node);
         /* The masks of /proc are the template's, so it goes when they are in place. */
-        return rooted ? enter_root(root, err) : 0;
+        return own_root ? enter_root(root, err) : 0;
 }
 
 int mount_zygote(struct csn_error *err)

@@ -28,6 +28,26 @@ int mount_attach_new(int root_fd, const char *type, const char *target, const st
         struct csn_error *err);
 
 /*
+ * The template has the folder of all images here; each sandbox and each zygote covers it with a file system of its own,
+ * or leaves the template.
+ */
+#define IMAGES_PLACE SANDBOX_HOME
+
+static inline bool has_image(const struct wire_shape *shape)
+{
+        return shape->image_high || shape->image_low;
+}
+
+/*
+ * Make an image the root of a sandbox: the tree of the image, read-only, with the template's /dev, /run, /opt/caisson
+ * and files of /etc.  *ret_root belongs to the caller: a mount attached at a hidden path, ready to become the root.
+ * Errors: CSN_E_SYSTEM.
+ */
+int image_root_build(const struct wire_shape *shape, int *ret_root, struct csn_error *err);
+/* Attach a copy of a part of the template with all its mounts, at the same path below a root.  Errors: CSN_E_SYSTEM. */
+int mount_attach_copy(int template_fd, int root_fd, const char *path, struct csn_error *err);
+
+/*
  * Build the root of a sandbox with root: a private tmpfs, with an overlay of /usr over the host's /usr.
  * *ret_root belongs to the caller: a mount attached at a hidden path, with the template's /dev and /opt/caisson,
  * ready to become the root.  The caller is root of the sandbox's first user namespace and still in the template.

@@ -30,6 +30,15 @@ int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error 
         return 0;
 }
 
+/* Read-only where the template is, and locked. */
+int mount_attach_copy(int template_fd, int root_fd, const char *path, struct csn_error *err)
+{
+        auto_fd copy = open_tree(template_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (copy < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "copy the mounts of /%s", path);
+        return mount_attach(copy, root_fd, path, err);
+}
+
 int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
         struct csn_error *err)
 {

@@ -222,16 +222,14 @@ static int open_signals(int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
 }
 
-struct shared_trees {
-        int runners, layers;
-};
-
 static struct shared_trees open_shared(const struct shared_folders *folders)
 {
         const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
-        return (struct shared_trees){ .layers = folders->layers_dir[0] ? open_tree(AT_FDCWD, folders->layers_dir, flags)
-                                                                       : -1,
-                .runners = open_tree(AT_FDCWD, folders->runner_dir, flags) };
+        return (struct shared_trees){
+                .layers = folders->layers_dir[0] ? open_tree(AT_FDCWD, folders->layers_dir, flags) : -1,
+                .images = folders->images_dir[0] ? open_tree(AT_FDCWD, folders->images_dir, flags) : -1,
+                .runners = open_tree(AT_FDCWD, folders->runner_dir, flags), /* last: errno is that of the runners */
+        };
 }
 
 static int settle(struct outer_init_state *outer_init_state, struct shared_trees *trees,
@@ -249,9 +247,10 @@ static int settle(struct outer_init_state *outer_init_state, struct shared_trees
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_PDEATHSIG");
         umask(022);
-        int rc = mount_template(trees->runners, trees->layers, err);
+        int rc = mount_template(trees, err);
         fd_close(&trees->runners);
         fd_close(&trees->layers);
+        fd_close(&trees->images);
         if (rc < 0)
                 return rc;
         return open_signals(&outer_init_state->signals, err);
@@ -264,7 +263,8 @@ static _Noreturn void outer_init_main(bool rootless, int sock, struct shared_tre
                 .sock = sock, .signals = -1, .errors = STDERR_FILENO, .rootless = rootless
         };
         nets_init(&outer_init_state.nets);
-        int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &trees.runners, &trees.layers };
+        int *mine[] = { &outer_init_state.sock, &outer_init_state.errors, &trees.runners, &trees.layers,
+                &trees.images };
         struct csn_error err = { 0 };
         char go;
         prctl(PR_SET_NAME, "outer-init");
@@ -326,10 +326,10 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         /*
          * The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it.
          */
-        struct shared_trees trees = { -1, -1 };
+        struct shared_trees trees = { -1, -1, -1 };
         if (!rootless)
                 trees = open_shared(folders);
-        auto_fd runners = trees.runners, layers = trees.layers;
+        auto_fd runners = trees.runners, layers = trees.layers, images = trees.images;
         if (!rootless &&
                 (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))
                 return err_set(err, CSN_E_UNSUPPORTED, errno,
@@ -339,8 +339,8 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         outer_init->pid = clone_into(NAMESPACES, NULL);
         int sys = errno;
         if (outer_init->pid == 0)
-                outer_init_main(rootless, theirs, (struct shared_trees){ .runners = runners, .layers = layers },
-                        folders);
+                outer_init_main(rootless, theirs,
+                        (struct shared_trees){ .runners = runners, .layers = layers, .images = images }, folders);
         if (!rootless && (setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "give the outer init's uid back");
         if (outer_init->pid < 0) {

@@ -287,15 +287,6 @@ static int bound_disk(int disk_fd, const struct wire_shape *shape, struct csn_er
         return 0;
 }
 
-/* Of the template, with what is mounted in it: read-only as it is there, and locked. */
-static int attach_copy(int template_fd, int root_fd, const char *path, struct csn_error *err)
-{
-        auto_fd copy = open_tree(template_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-        if (copy < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "copy the mounts of /%s", path);
-        return mount_attach(copy, root_fd, path, err);
-}
-
 int overlay_boot_id(int root_fd, struct csn_error *err)
 {
         static const char path[] = "run/caisson/boot_id";
@@ -337,8 +328,8 @@ int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
                 lay_over(disk, plan->usr, root, err) < 0)
                 return -err->code;
         name_python(root);
-        if (show_changed(disk, root, err) < 0 || attach_copy(template, root, "dev", err) < 0 ||
-                attach_copy(template, root, "opt/caisson", err) < 0 || bound_disk(disk, &plan->shape, err) < 0)
+        if (show_changed(disk, root, err) < 0 || mount_attach_copy(template, root, "dev", err) < 0 ||
+                mount_attach_copy(template, root, "opt/caisson", err) < 0 || bound_disk(disk, &plan->shape, err) < 0)
                 return -err->code;
         fd_close(&plan->usr);
         plan->boundary.overlay = 1;

@@ -107,6 +107,8 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
                 return 0;
         if (!(shape->flags & WIRE_PERSISTENT))
                 return err_field(err, "flags", "root inside is for persistent sandboxes only");
+        if (shape->image_high || shape->image_low)
+                return err_field(err, "image", "root inside needs the host's own /usr and no image");
         if (abilities->rootless)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                         "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");

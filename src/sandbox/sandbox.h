@@ -11,6 +11,7 @@
  *   namespaces.c   namespaces, id maps, host name                            child side
  *   netns_pool.c   pool of network namespaces; a clean namespace is reused
  *   mount.c        the root file system: shared template and private mounts  child side
+ *   image_root.c   the root file system of a sandbox in an image            child side
  *   overlay.c      the writable root file system of a sandbox with root
  *   proc_usage.c   memory and CPU time from /proc, where a controller is missing
  *   rlimits.c      rlimits                                                   child side
@@ -381,11 +382,12 @@ int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, st
  */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
 
+struct shared_trees;
 /*
- * Build the outer init's root: the host's /usr, all other shared folders, and a private /proc.  `runner_tree` is
- * an open folder of the language runners, `layers_tree` of the layers of packages, or -1.  Errors: CSN_E_SYSTEM.
+ * Build the outer init's root: the host's /usr, the shared folders, which stay the caller's, and a private /proc.
+ * Errors: CSN_E_SYSTEM.
  */
-int mount_template(int runner_tree, int layers_tree, struct csn_error *err);
+int mount_template(const struct shared_trees *trees, struct csn_error *err);
 /*
  * Outer init side, before each sandbox.  Kernel modules add /proc entries at run time, so the list of entries to
  * mask is rebuilt, at most once a second.
@@ -559,10 +561,15 @@ struct outer_init_message {
 
 /*
  * Folders of this host that sandboxes can have, read-only.  A layer is the folder <32 hexadecimal digits>/tree of
- * layers_dir; "": there are no layers, and the same holds for a folder that does not exist.
+ * layers_dir, an image that of images_dir; "": there are none, and the same holds for a folder that does not exist.
  */
 struct shared_folders {
-        const char *runner_dir, *layers_dir;
+        const char *runner_dir, *layers_dir, *images_dir;
+};
+
+/* The same folders as detached mounts; -1: none. */
+struct shared_trees {
+        int runners, layers, images;
 };
 
 /*

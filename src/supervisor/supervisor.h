@@ -54,7 +54,7 @@ enum {
         STARTER_UID, STARTER_GID,            /* of the engine */
         STARTER_WORKER,                      /* path of the program caisson-policy */
         STARTER_POLICIES, STARTER_BUILTIN,   /* folders of policies */
-        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS, STARTER_LAYERS,
+        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS, STARTER_LAYERS, STARTER_IMAGES,
         STARTER_ARGS,
 };
 

@@ -136,6 +136,9 @@ struct wire_header {
         N(python_layer_low)                                                                                    \
         N(node_layer_high)                                                                                     \
         N(node_layer_low)                                                                                      \
+        /* id of the image, 128 bits; 0: the host's own /usr */                                                  \
+        N(image_high)                                                                                          \
+        N(image_low)                                                                                           \
         N(memory_bytes)     /* of the whole process tree, with tmpfs, no swap */                                \
         N(cpu_milli)        /* CPU share, in thousandths of a core */                                           \
         N(pids)             /* processes and threads */

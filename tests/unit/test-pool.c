@@ -183,7 +183,7 @@ static void a_zygote_that_fails_rests_and_runs_start_cold(void)
         err_set(&error, CSN_E_SYSTEM, 0, "no interpreter");
         fake.events->zygote(fake.engine, fake.zygote, NULL, &error);
         CHECK(pools_zygote_state(owner.pools, &err) < 0 && strcmp(err.text, "no interpreter") == 0);
-        CHECK(pools_find_zygote(owner.pools, image_SYSTEM) == 0 && fake.zygotes == 1);
+        CHECK(pools_zygote_for(owner.pools, &launch) == 0 && fake.zygotes == 1);
         launch_done(&launch);
         end(&owner);
 }
@@ -243,7 +243,7 @@ static void without_pools_nothing_is_ready(void)
         struct csn_error err;
         struct launch launch;
         prepare(&launch, "python");
-        CHECK(!pools_take_bare(NULL, &launch) && pools_find_zygote(NULL, image_SYSTEM) == 0 &&
+        CHECK(!pools_take_bare(NULL, &launch) && pools_zygote_for(NULL, &launch) == 0 &&
                 pools_zygote_state(NULL, &err) == 0);
         json_t *status = pools_status(NULL), *zygotes = pools_zygotes(NULL);
         CHECK(json_array_size(status) == 0 && json_array_size(zygotes) == 0);

@@ -173,6 +173,7 @@ int instances_open_link(struct instances *instances, const struct backend *backe
         const struct backend_options options = { .uid_range = instances->uid_range,
                                                  .cgroup_parent = instances->settings->engine.cgroup_parent,
                                                  .layers_dir = instances->layers_dir,
+                                                 .images_dir = instances->images_dir,
                                                  .settings = instances->settings,
                                                  .engine = instances };
         return *link ? 0 : backend->open(instances->loop, &options, &backend_events, link, err);

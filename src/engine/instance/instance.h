@@ -84,6 +84,7 @@ struct instances {
         uint32_t losses;                /* of the native backend */
         char uid_range[48];             /* "FIRST:COUNT" */
         char *layers_dir;               /* folder of the layers of packages; the engine's */
+        char *images_dir;               /* folder of the images; the engine's */
 };
 
 /*

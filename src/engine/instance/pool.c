@@ -43,6 +43,9 @@ static void keep_bound(struct pools *pools)
 static void failed(struct pool *pool)
 {
         pool->making--;
+        /* The image may have been removed; the next run that names it fills the pool again. */
+        if (pool_has_image(pool))
+                pool->target = 0;
         pool->backoff_ms = pool_next_backoff(pool->backoff_ms);
         pool->backoff_until_ms = clock_ms() + pool->backoff_ms;
 }
@@ -62,7 +65,8 @@ static int put_interpreter(const struct pool *pool, struct instance *instance, s
                 return zygote->serves ? instance_join(instance, zygote->id, err) : 0;
         struct wire_program program = { 0 };
         struct arena arena = { 0 };
-        lang_wait_program(language, launch_usual_env(), &arena, &program);
+        lang_wait_program(language, pool->interpreter[0] ? pool->interpreter : NULL, launch_usual_env(), &arena,
+                &program);
         int rc = instance_worker(instance, &program, err);
         arena_done(&arena);
         return rc;
@@ -124,7 +128,7 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch)
         if (!pool_fits_ahead(launch))
                 return false;
         const struct pool *pool = pool_find(pools, launch, launch->language);
-        return (pool && pool->newest) || (launch->language->zygote && pools_find_zygote(pools, launch->request.image));
+        return (pool && pool->newest) || (launch->language->zygote && pools_zygote_for(pools, launch));
 }
 
 /* One that waits, or else more will. */
@@ -150,7 +154,7 @@ void pools_take(struct pools *pools, const struct launch *launch, struct instanc
         struct instance *instance = ahead ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
         if (!instance) {
                 instance = take_or_grow(pool_for(pools, launch, NULL));
-                const struct zygote *zygote = &pools->zygotes[launch->request.image];
+                const struct zygote *zygote = &pools->zygotes[launch->ahead];
                 if (ahead && launch->language->zygote && zygote->serves)
                         *ret_zygote = zygote->id;
         }

@@ -47,8 +47,11 @@ struct instance *pools_take_bare(struct pools *pools, const struct launch *launc
 bool pools_are_warm(struct pools *pools, const struct launch *launch);
 /* Whether a zygote is starting. */
 bool pools_zygote_comes(const struct pools *pools);
-/* The zygote of an image, or 0; then one is started.  pools may be NULL. */
-uint32_t pools_find_zygote(struct pools *pools, int image);
+/*
+ * The zygote of a launch, or 0; then one is started.  0 for an imported image, whose interpreters start cold.  `pools`
+ * may be NULL.
+ */
+uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch);
 
 /* News of struct instances_events.  pools may be NULL. */
 void pools_zygote(struct pools *pools, uint32_t id, const char *info, const struct csn_error *error);

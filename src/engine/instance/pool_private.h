@@ -22,6 +22,7 @@ struct pool {
         struct wire_shape shape;
         const struct language *language;   /* of the interpreter in each instance, or NULL: bare instances */
         int image;
+        char interpreter[64];              /* path of the language's interpreter in the image of the shape, or "" */
         struct instance *newest;           /* of the waiting instances, linked to older ones */
         size_t waiting, making, target;
         bool expected;                     /* holds what usual requests need, and stays */
@@ -41,6 +42,11 @@ struct pools {
         uint64_t busy_ms;                  /* time of the last run, or 0: memory was given back since */
         struct timer tick, refill;
 };
+
+static inline bool pool_has_image(const struct pool *pool)
+{
+        return pool->shape.image_high || pool->shape.image_low;
+}
 
 /* The next delay after a failure, in ms: doubled up to one minute. */
 uint64_t pool_next_backoff(uint64_t backoff_ms);

@@ -64,6 +64,9 @@ bool pool_fits_ahead(const struct launch *launch)
         bool worker = language->wait_argv != NULL;
         if (!language->zygote && !worker)
                 return false;
+        /* A zygote has the interpreter of the host. */
+        if (language->zygote && launch->image)
+                return false;
         for (size_t i = 0; language->cold_env && i < request->env_n; i++)
                 for (const char *const *pattern = language->cold_env; *pattern; pattern++)
                         if (matches(*pattern, request->env[i].name))
@@ -79,7 +82,8 @@ static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
         return a->flags == b->flags && a->disk_bytes == b->disk_bytes && a->disk_files == b->disk_files &&
                 a->tmp_bytes == b->tmp_bytes && a->python_layer_high == b->python_layer_high &&
                 a->python_layer_low == b->python_layer_low && a->node_layer_high == b->node_layer_high &&
-                a->node_layer_low == b->node_layer_low;
+                a->node_layer_low == b->node_layer_low && a->image_high == b->image_high &&
+                a->image_low == b->image_low;
 }
 
 size_t pool_target_min(const struct pool *pool)
@@ -112,7 +116,7 @@ static void remove_oldest(struct pools *pools)
 
 static int image_of(const struct launch *launch, const struct language *language)
 {
-        return language && language->zygote ? launch->request.image : image_SYSTEM;
+        return language && language->zygote ? launch->ahead : image_SYSTEM;
 }
 
 struct pool *pool_find(const struct pools *pools, const struct launch *launch, const struct language *language)
@@ -143,14 +147,17 @@ struct pool *pool_for(struct pools *pools, const struct launch *launch, const st
                 .image = image,
                 .used_ms = clock_ms() };
         pool->shape.label = NULL;
+        if (language && launch->interpreter)
+                snprintf(pool->interpreter, sizeof pool->interpreter, "%s", launch->interpreter);
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s%s/%s", language ? language->name : "empty",
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s%s%s/%s", language ? language->name : "empty",
                 image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image],
                 launch->request.profile ? launch->request.profile : "standard",
                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "",
                 pool->shape.flags & WIRE_PROXY ? "+network" : "", pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "",
                 pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "", pool->shape.flags & WIRE_ROOT ? "+root" : "",
-                pool->shape.python_layer_high || pool->shape.node_layer_high ? "+layer" : "", disk);
+                pool->shape.python_layer_high || pool->shape.node_layer_high ? "+layer" : "",
+                pool_has_image(pool) ? "+image" : "", disk);
         pool->target = pool_target_min(pool);
         pools->all = pool;
         pools->n++;

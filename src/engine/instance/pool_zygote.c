@@ -24,7 +24,7 @@ static int prepare_bare(const struct pools *pools, const char *language, int ima
         launch_init(ret, pools->instances->settings, pools->added);
         struct run_request *request = &ret->request;
         SET(request, run_request, language, arena_text(&ret->arena, "%s", language));
-        SET(request, run_request, image, image);
+        SET(request, run_request, image, arena_text(&ret->arena, "%s", pool_image_names[image]));
         SET(request, run_request, code, ((struct bytes){ .bytes = arena_text(&ret->arena, "%s", "") }));
         if (profile)
                 SET(request, run_request, profile, arena_text(&ret->arena, "%s", profile));
@@ -38,7 +38,9 @@ static bool has_image(const struct settings *settings, const char *name, int ima
         struct profile profile;
         struct csn_error err;
         bool has = profile_find(settings, name, &arena, &profile, &err) == 0 &&
-                   (HAS(&profile.request, run_request, image) ? profile.request.image : image_SYSTEM) == image;
+                strcmp(HAS(&profile.request, run_request, image) ? profile.request.image
+                                                                  : pool_image_names[image_SYSTEM],
+                        pool_image_names[image]) == 0;
         arena_done(&arena);
         return has;
 }
@@ -120,12 +122,12 @@ bool pools_zygote_comes(const struct pools *pools)
         return false;
 }
 
-uint32_t pools_find_zygote(struct pools *pools, int image)
+uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch)
 {
-        if (!pools)
+        if (!pools || launch->image)
                 return 0;
-        pool_zygote_start(pools, image);
-        return pools->zygotes[image].serves ? pools->zygotes[image].id : 0;
+        pool_zygote_start(pools, launch->ahead);
+        return pools->zygotes[launch->ahead].serves ? pools->zygotes[launch->ahead].id : 0;
 }
 
 int pools_zygote_state(const struct pools *pools, struct csn_error *err)

@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "engine/output/files.h"
+#include "images/images.h"
 #include "lang/lang.h"
 #include "model/settings.h"
 
@@ -94,6 +95,8 @@ struct launch {
         bool has_messages;                     /* the runner exchanges messages with the engine */
         bool judged;                           /* run_set_judged() */
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
+        bool own_usr;                          /* root inside: the default image of the settings does not apply */
+        bool persistent;                       /* a persistent sandbox: programs of any language follow */
         bool compile_only;                     /* compile the program and do not run it */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
         void *storage_owner;
@@ -103,6 +106,10 @@ struct launch {
         /* Set by launch_prepare(). */
         const struct language *language;
         const struct backend *backend;
+        int ahead;                             /* enum image: modules that are loaded ahead; SYSTEM with an image */
+        const struct stored_image *image;      /* in the arena; NULL: the host's own file system */
+        int image_hold;                        /* keeps the image from removal, or -1 */
+        const char *interpreter;               /* path in the image; NULL: that of the language */
         struct wire_shape shape;
         struct backend_program program;        /* limits, arguments, environment, standard input, files */
         const char *main_file;
@@ -124,7 +131,7 @@ struct launch {
 
 /* The settings and the added languages stay the caller's and must outlive the launch. */
 void launch_init(struct launch *launch, const struct settings *settings, const struct language *added);
-/* Close the work folder, and free the arena. */
+/* Close the work folder and the image, and free the arena. */
 void launch_done(struct launch *launch);
 
 /*
@@ -155,13 +162,26 @@ void launch_for_compiling(struct launch *launch);
  */
 int launch_check_needed(struct launch *launch, struct csn_error *err);
 
-/* Unlock and close the work folder, and drop files that are not published.  Harmless twice. */
+/* Unlock and close the work folder, drop files that are not published, and let the image go.  Harmless twice. */
 void launch_close_work(struct launch *launch);
 /*
  * The frame EXECUTE of a request for a live interpreter (docs/protocols/runner-channel.md), without the member "code".
  * The caller's reference.
  */
 json_t *launch_as_execution(const struct launch *launch);
+/*
+ * The path of a language's interpreter in the image, in the memory of the launch.  *ret is NULL without an image, and
+ * for a language of the configuration.  Errors: CSN_E_INPUT (the image lacks the interpreter).
+ */
+int launch_interpreter(const struct launch *launch, const struct language *language, const char **ret,
+        struct csn_error *err);
+/*
+ * Whether the image of the request can have layers of packages, which are built for the host's interpreters: its Python
+ * has the version of the host's, and it has the GNU C library.  Errors: CSN_E_INPUT with the field.
+ */
+int launch_check_layers(const struct launch *launch, struct csn_error *err);
+/* The image for a record, in the memory of the launch, which has an image. */
+void launch_describe_image(const struct launch *launch, struct image_use *ret);
 /* Add a warning to the record; `code` is a stable name.  Warnings beyond LAUNCH_WARNINGS_MAX are dropped. */
 void launch_warn(struct launch *launch, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void launch_vwarn(struct launch *launch, const char *code, const char *fmt, va_list args);

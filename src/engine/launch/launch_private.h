@@ -10,4 +10,10 @@
  */
 int work_open(struct launch *launch, struct csn_error *err);
 
+/*
+ * Find the image of the request, or the default image of its language.  Errors: CSN_E_INPUT (no such image, or it lacks
+ * the interpreter), CSN_E_SYSTEM.
+ */
+int launch_find_image(struct launch *launch, struct csn_error *err);
+
 #endif

@@ -183,14 +183,14 @@ static void build_argv(struct launch *launch)
                 buf_printf(&options, ",compile_only=1");
         else if (launch->has_messages)
                 buf_printf(&options, ",graded=1,alone=%d", launch->backend == &backend_native);
-        else if (request->image == image_DATA)
+        else if (launch->ahead == image_DATA)
                 buf_printf(&options, ",figures=1");
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file),
                    *list = arena_copy(&launch->arena, options.bytes, options.len);
-        launch->program.program.argv = lang_argv(launch->language, &launch->arena, list, file, request->args,
-                request->args_n, &launch->program.program.argv_n);
+        launch->program.program.argv = lang_argv(launch->language, launch->interpreter, &launch->arena, list, file,
+                request->args, request->args_n, &launch->program.program.argv_n);
         buf_done(&options);
 }
 
@@ -233,6 +233,8 @@ static void build_sandbox(struct launch *launch)
                 .memory_bytes = limits->memory_bytes,
                 .cpu_milli = limits->cpu_milli,
                 .pids = limits->pids,
+                .image_high = launch->image ? launch->image->high : 0,
+                .image_low = launch->image ? launch->image->low : 0,
                 .label = build_label(launch),
         };
         launch->program.limits = (struct wire_limits){
@@ -345,7 +347,7 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
         if (launch->backend == &backend_host && request->network != network_NONE)
                 return err_field(err, "/network",
                         "the host backend has the host's own network; network has to be none");
-        if (check_tools(launch, err) < 0 || work_open(launch, err) < 0)
+        if (launch_find_image(launch, err) < 0 || check_tools(launch, err) < 0 || work_open(launch, err) < 0)
                 return -err->code;
         build_env(launch);
         build_argv(launch);
@@ -362,7 +364,7 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
 void launch_init(struct launch *launch, const struct settings *settings, const struct language *added)
 {
         *launch = (struct launch){
-                .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1
+                .settings = settings, .added = added, .work_fd = -1, .work_temp_fd = -1, .image_hold = -1
         };
 }
 

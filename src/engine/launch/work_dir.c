@@ -70,6 +70,7 @@ void launch_close_work(struct launch *launch)
         if (launch->storage && launch->storage->drop)
                 launch->storage->drop(launch->storage_owner);
         fd_close(&launch->work_fd);   /* gives the lock back */
+        fd_close(&launch->image_hold);
 }
 
 size_t launch_collect_garbage(const struct settings *settings)

@@ -1,11 +1,13 @@
 /*
  * The hint for an import that fails: the installed module with the nearest name.  The names are those of the run's
- * packages, and those in the module folders of this host's Python or Node, because a sandbox sees the same /usr.
+ * packages, and those in the module folders of this host's Python or Node, because a sandbox sees the same /usr; in an
+ * image, those of its distributions of Python.
  */
 #include "engine/output/verdict.h"
 
 #include <dirent.h>
 #include <glob.h>
+#include <stdio.h>
 
 #define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
 
@@ -80,6 +82,12 @@ static size_t name_length(const char *package)
         return at > package ? (size_t)(at - package) : strcspn(package, "=");
 }
 
+static void consider_image(struct nearest *nearest, const struct complaint *of)
+{
+        for (size_t i = 0; i < of->libraries_n; i++)
+                consider(nearest, of->libraries[i], strcspn(of->libraries[i], " "));
+}
+
 static const char *modules_nearest(const struct complaint *of, const struct missing *kind, const char *wanted,
         struct nearest *nearest)
 {
@@ -89,7 +97,9 @@ static const char *modules_nearest(const struct complaint *of, const struct miss
                 if (strcmp(of->layers[i].language, python ? "python" : "javascript") == 0)
                         for (size_t k = 0; k < of->layers[i].packages_n; k++)
                                 consider(nearest, of->layers[i].packages[k], name_length(of->layers[i].packages[k]));
-        for (size_t i = 0; kind->folders[i]; i++) {
+        if (of->image && python)
+                consider_image(nearest, of);
+        for (size_t i = 0; !of->image && kind->folders[i]; i++) {
                 glob_t found = { 0 };
                 if (glob(kind->folders[i], GLOB_NOSORT, NULL, &found) == 0)
                         for (size_t k = 0; k < found.gl_pathc; k++)
@@ -133,9 +143,10 @@ char *modules_advice(const struct complaint *of, struct arena *arena)
                         return NULL;
                 const char *name = arena_copy(arena, text, len), *near = modules_nearest(of, kind, name, &nearest);
                 return arena_text(arena,
-                        "The module %s is not installed in this image.%s%s%s%s Use %s or an installed package, or name the "
+                        "The module %s is not installed in %s%s.%s%s%s%s Use %s or an installed package, or name the "
                         "package in the field packages.",
-                        name, near ? " Did you mean " : "", near ? near : "", near ? "?" : "", packages_text(of, arena),
+                        name, of->image ? "the image " : "this image", of->image ? of->image : "",
+                        near ? " Did you mean " : "", near ? near : "", near ? "?" : "", packages_text(of, arena),
                         kind->library);
         }
         return NULL;

@@ -50,6 +50,9 @@ struct complaint {
         bool no_network;               /* its sandbox has no network */
         struct bytes code, printed;    /* the program's text; its standard error */
         int exit_status;               /* or -1 */
+        const char *image;             /* name of the imported image, or NULL */
+        const char *const *libraries;  /* of the image: "numpy 1.24.2" */
+        size_t libraries_n;
         const struct layer_use *layers; /* of the run */
         size_t layers_n;
 };

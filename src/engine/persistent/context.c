@@ -419,7 +419,7 @@ static const struct instance_user instance_user = {
 static void enter(struct context *context, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        uint32_t zygote = pools_find_zygote(context->psandbox->engine->pools, context->psandbox->launch.request.image);
+        uint32_t zygote = pools_zygote_for(context->psandbox->engine->pools, &context->psandbox->launch);
         if (!context->psandbox->instance)
                 err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
         else if (!zygote)
@@ -544,10 +544,13 @@ static int start(struct context *context, struct csn_error *err)
         struct psandbox *psandbox = context->psandbox;
         /* What waits in a zygote becomes `user` and nobody else. */
         bool warm = context->language->zygote && !context->cold && context->request.user == account_USER &&
-                pools_find_zygote(psandbox->engine->pools, psandbox->launch.request.image) != 0;
+                pools_zygote_for(psandbox->engine->pools, &psandbox->launch) != 0;
         arena_done(&context->started);
         context->program = (struct backend_program){ .limits = psandbox->launch.program.limits };
-        lang_context_program(context->language, &context->started, warm, program);
+        const char *interpreter;
+        if (launch_interpreter(&psandbox->launch, context->language, &interpreter, err) < 0)
+                return -err->code;
+        lang_context_program(context->language, interpreter, &context->started, warm, program);
         program->env = psandbox_env(psandbox, context->request.user, context->request.env, context->request.env_n,
                 &context->started, &program->env_n);
         context->state = CONTEXT_STARTING;

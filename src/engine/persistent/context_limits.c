@@ -215,7 +215,7 @@ void context_adopt(struct run *run)
         }
         run->launch.backend = launch->backend;
         request->backend = arena_text(&run->launch.arena, "%s", own->backend);
-        request->image = own->image;
+        SET(request, run_request, image, arena_text(&run->launch.arena, "%s", own->image));
         request->network = own->network;
         request->strict_proc = own->strict_proc;
         request->landlock = own->landlock;

@@ -78,6 +78,11 @@ json_t *psandbox_describe(const struct psandbox *psandbox)
         json_object_set_new(json, "limits", model_encode(&object_limits, &request->limits));
         if (psandbox->request.root)
                 json_object_set_new(json, "root", json_true());
+        if (psandbox->launch.image) {
+                struct image_use use = { 0 };
+                launch_describe_image(&psandbox->launch, &use);
+                json_object_set_new(json, "image", model_encode(&object_image_use, &use));
+        }
         for (size_t i = 0; i < psandbox->layers.uses_n; i++)
                 append(json, "layers", model_encode(&object_layer_use, &psandbox->layers.uses[i]));
         for (size_t i = 0; i < psandbox->layers.warnings_n; i++)

@@ -185,7 +185,11 @@ static const char *advise(struct run *run, int error_errno)
 {
         const struct run_result *result = &run->result;
         const struct failure *error = &result->error;
+        const struct stored_image *image = run->launch.image;
         const struct complaint complaint = {
+                .image = image ? image->name : NULL,
+                .libraries = image ? image->libraries : NULL,
+                .libraries_n = image ? image->libraries_n : 0,
                 .language = run->launch.language->name,
                 .type = HAS(error, failure, type) ? error->type : NULL,
                 .message = error->message,
@@ -494,6 +498,10 @@ static void record_request(struct run *run)
                 result->packages = request->packages;
                 result->packages_n = request->packages_n;
                 MARK(result, run_result, packages);
+        }
+        if (run->launch.image) {
+                launch_describe_image(&run->launch, &result->image);
+                MARK(result, run_result, image);
         }
         if (run->launch.work_dir)
                 SET(result, run_result, work_dir, arena_text(&run->launch.arena, "%s", run->launch.work_dir));

@@ -156,6 +156,7 @@ const struct front_tag api_tags[] = {
         { "/v1/sessions", "Sessions", "A persistent sandbox with one context in it." },
         { "/v1/files", "Files that are kept", "Inputs that are sent ahead, and outputs that stay." },
         { "/v1/workspaces", "Workspaces", "Folders of users that last from run to run." },
+        { "/v1/images", "Images", "Root file systems that programs can run in." },
         { "/v1/layers", "Layers", "Immutable folders of packages." },
         { "/v1/grade", "Checks and grades", "Programs that are judged." },
         { "/v1/check", "Checks and grades", NULL },

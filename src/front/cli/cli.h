@@ -75,6 +75,7 @@ int cli_sandbox(int argc, char **argv);
 int cli_context(int argc, char **argv);
 int cli_tools(int argc, char **argv);
 int cli_layers(int argc, char **argv);
+int cli_image(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_serve(int argc, char **argv);
 int cli_version(int argc, char **argv);

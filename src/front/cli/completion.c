@@ -122,6 +122,7 @@ static void bash(const struct cli_command *commands)
         bash_parts("context");
         bash_parts("tools");
         bash_parts("layers");
+        bash_parts("image");
         printf("        case $before in\n"
                "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
@@ -263,6 +264,7 @@ static void zsh(const struct cli_command *commands)
         zsh_parts("context");
         zsh_parts("tools");
         zsh_parts("layers");
+        zsh_parts("image");
         printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");

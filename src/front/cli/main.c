@@ -49,6 +49,8 @@ static const struct cli_command commands[] = {
                 "caisson tools list", cli_tools, NULL, NULL },
         { "layers", GROUP_PROGRAMS, "build | list | show | verify | remove | ...",
                 "Make, see, check, remove and carry layers of packages.", "caisson layers list", cli_layers, NULL, NULL },
+        { "image", GROUP_PROGRAMS, "import | list | show | test | remove",
+                "Make, see, try and remove images, in which programs can run.", "caisson image list", cli_image, NULL, NULL },
         { "doctor", GROUP_FIRST, "[--json]", "Say what this host can enforce, and the remedy for what it cannot.",
                 "caisson doctor", cli_doctor, cli_json_options, NULL },
         { "profiles", GROUP_SETTINGS, "list | show NAME [--json]", "List profiles, or show what one sets.",

@@ -1,6 +1,6 @@
 /*
- * caisson sandbox, context, mcp, tools and layers.  A program of its own, caisson-remote, carries them out: it has the
- * libraries for HTTP and archives, and caisson run starts without these.
+ * caisson sandbox, context, mcp, tools, layers and image.  A program of its own, caisson-remote, carries them out:
+ * it has the libraries for HTTP and archives, and caisson run starts without these.
  */
 #include "front/cli/cli.h"
 
@@ -62,6 +62,11 @@ int cli_tools(int argc, char **argv)
 }
 
 int cli_layers(int argc, char **argv)
+{
+        return of_parts(argc, argv);
+}
+
+int cli_image(int argc, char **argv)
 {
         return of_parts(argc, argv);
 }

@@ -117,6 +117,20 @@ static int give_layers(const struct settings *settings, const struct confine *co
         return 0;
 }
 
+/* The supervisor mounts the folder when it starts, so the folder is there before the first import. */
+static int make_images(const struct settings *settings, const struct confine *confine, struct csn_error *err)
+{
+        struct arena texts = { 0 };
+        struct stat st;
+        const char *path = settings_images_dir(settings, &texts);
+        bool wanted = (confine->state_dir[0] || settings->images.dir[0]) && stat(path, &st) < 0;
+        bool made = wanted && io_make_folders(path) == 0 && chmod(path, 0755) == 0 &&
+                chown(path, confine->uid, confine->gid) == 0;
+        int rc = wanted && !made ? err_set(err, CSN_E_SYSTEM, errno, "make the folder of images %.300s", path) : 0;
+        arena_done(&texts);
+        return rc;
+}
+
 static int choose_user(const struct settings *settings, struct confine *confine, struct csn_error *err)
 {
         const char *set = settings->engine.user;
@@ -176,7 +190,10 @@ static int make_rules(const struct settings *settings, const struct confine *con
         struct csn_error *err)
 {
         const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME"), *config = getenv("CAISSON_CONFIG");
-        char own[4096], named[4096];
+        struct arena texts = { 0 };
+        char own[4096], named[4096], images[4200];
+        snprintf(images, sizeof images, "%s", settings_images_dir(settings, &texts));
+        arena_done(&texts);
         snprintf(own, sizeof own, "%s%s",
                 xdg && xdg[0]  ? xdg
                         : home ? home
@@ -188,6 +205,7 @@ static int make_rules(const struct settings *settings, const struct confine *con
         const struct landlock_place places[] = {
                 { confine->state_dir, LANDLOCK_WRITE },
                 { settings->packages.cache_dir, LANDLOCK_WRITE },
+                { images, LANDLOCK_READ },
                 { "/usr", LANDLOCK_READ },
                 { "/lib", LANDLOCK_READ },
                 { "/lib64", LANDLOCK_READ },
@@ -231,12 +249,12 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
         confine->gid = getegid();
         if (!settings->engine.confine) {
                 log_text(LOG_WARN, "engine.confine is off: the daemon keeps all rights of user %u", geteuid());
-                return 0;
+                return make_images(settings, confine, err);
         }
         prctl(PR_GET_PDEATHSIG, &death, 0, 0, 0);
         if (geteuid() == 0 && choose_user(settings, confine, err) < 0)
                 return -err->code;
-        if (give_layers(settings, confine, err) < 0)
+        if (give_layers(settings, confine, err) < 0 || make_images(settings, confine, err) < 0)
                 return -err->code;
         for (size_t i = 0; i < ARRAY_LEN(sockets); i++)
                 if (confine->sockets[i][0])
@@ -249,6 +267,7 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
                 .cgroup_parent = settings->engine.cgroup_parent,
                 .policies_dir = settings->engine.policies_dir,
                 .layers_dir = settings_layers_dir(settings, &texts),
+                .images_dir = settings_images_dir(settings, &texts),
                 .sockets = { sockets[0], sockets[1], sockets[2] } };
         int rules = -1;
         int rc = make_rules(settings, confine, &rules, err);

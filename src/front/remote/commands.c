@@ -33,6 +33,11 @@ static const struct {
         { "layers", "prune", remote_prune_layers, 0, 0, true },
         { "layers", "export", remote_export_layer, 2, 2, true },
         { "layers", "import", remote_import_layer, 1, 1, true },
+        { "image", "import", remote_import_image, 1, 1, true },
+        { "image", "list", remote_list_images, 0, 0, true },
+        { "image", "show", remote_show_image, 1, 1, true },
+        { "image", "test", remote_test_image, 1, SIZE_MAX, true },
+        { "image", "remove", remote_remove_images, 1, SIZE_MAX, true },
 };
 
 static int take_field(struct remote *remote, const struct cli_field *option, const char *text, struct csn_error *err)
@@ -195,7 +200,7 @@ int remote_main(int argc, char **argv)
                 if (strcmp(part->command, argv[1]) == 0 && strcmp(part->name, argv[2]) == 0)
                         remote.part = part;
         if (!remote.part)
-                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp, tools and layers");
+                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp, tools, layers and image");
         int status = run(&remote, argc - 2, argv + 2);
         arena_done(&remote.arena);
         return status;

@@ -11,8 +11,6 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <locale.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -56,35 +54,10 @@ int remote_build_layer(struct remote *remote)
 
 /* ---- the folder ---- */
 
-/* The owner of the folder, or of the nearest folder above that exists. */
-static bool find_owner(const char *path, struct stat *ret)
-{
-        struct arena arena = { 0 };
-        char *text = arena_text(&arena, "%s", path);
-        bool found = stat(text, ret) == 0;
-        while (!found && errno == ENOENT && strrchr(text, '/') > text) {
-                *strrchr(text, '/') = 0;
-                found = stat(text, ret) == 0;
-        }
-        arena_done(&arena);
-        return found;
-}
-
-static int become_owner(const char *path, struct csn_error *err)
-{
-        struct stat st;
-        if (geteuid() != 0 || !find_owner(path, &st) || st.st_uid == 0)
-                return 0;
-        if (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
-                setresuid(st.st_uid, st.st_uid, st.st_uid) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "become user %u, who owns %s", st.st_uid, path);
-        return 0;
-}
-
 static int open_layers(struct remote *remote, struct layers **ret, struct csn_error *err)
 {
         const char *path = settings_layers_dir(&remote->settings, &remote->arena);
-        return become_owner(path, err) < 0 ? -err->code : layers_open(path, ret, err);
+        return remote_become_owner(path, err) < 0 ? -err->code : layers_open(path, ret, err);
 }
 
 /* Open the folder, do the work, close it.  Returns the exit status. */
@@ -336,19 +309,6 @@ int remote_prune_layers(struct remote *remote)
 
 /* ---- export and import ---- */
 
-/* Opened before root becomes the owner of the layers: the file is the caller's. */
-static int open_file(const char *path, int flags, int standard, int *ret_fd, struct csn_error *err)
-{
-        *ret_fd = strcmp(path, "-") == 0 ? fcntl(standard, F_DUPFD_CLOEXEC, 3) : open(path, flags | O_CLOEXEC, 0666);
-        return *ret_fd < 0 ? err_set(err, CSN_E_INPUT, errno, "%s", path) : 0;
-}
-
-/* Names beyond ASCII go through the locale in libarchive. */
-static void use_utf8(void)
-{
-        setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 /* Root stays root, and can rename the file in the caller's folder. */
 static int open_to_read(struct remote *remote, struct layers **ret, struct csn_error *err)
 {
@@ -367,8 +327,8 @@ int remote_export_layer(struct remote *remote)
         bool is_stdout = strcmp(path, "-") == 0;
         const char *part = is_stdout ? path : arena_text(&remote->arena, "%s.part", path);
         auto_fd fd = -1;
-        use_utf8();
-        int rc = open_file(part, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO, &fd, &err);
+        remote_use_utf8();
+        int rc = remote_open_file(part, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO, &fd, &err);
         rc = rc < 0 ? rc : open_to_read(remote, &layers, &err);
         rc = rc < 0 ? rc : find_id(remote, layers, remote->args[0], &id, &err);
         rc = rc < 0 ? rc : layers_export(layers, id, fd, &err);
@@ -404,8 +364,8 @@ int remote_import_layer(struct remote *remote)
         const struct layer_limits limits = { .max_bytes = remote->settings.packages.max_bytes,
                 .max_files = remote->settings.packages.max_files };
         auto_fd fd = -1;
-        use_utf8();
-        int rc = open_file(remote->args[0], O_RDONLY, STDIN_FILENO, &fd, &err);
+        remote_use_utf8();
+        int rc = remote_open_file(remote->args[0], O_RDONLY, STDIN_FILENO, &fd, &err);
         rc = rc < 0 ? rc : open_layers(remote, &layers, &err);
         rc = rc < 0 ? rc : confine(layers_path(layers), &err);
         rc = rc < 0 ? rc : layers_import(layers, fd, &limits, id, &err);

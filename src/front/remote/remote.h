@@ -1,6 +1,6 @@
 /*
- * remote: the commands caisson sandbox, context, mcp, tools and layers.  All but tools and layers send HTTP requests to
- * the daemon, on the socket for users of this host.
+ * remote: the commands caisson sandbox, context, mcp, tools, layers and image.  All but tools, layers and image send
+ * HTTP requests to the daemon, on the socket for users of this host.
  *
  *   commands  the table of commands, arguments, main
  *   ids       ids from the beginning of an id, options, requests
@@ -14,6 +14,9 @@
  *   context   contexts
  *   tools     sources of tools, without the daemon
  *   layers    layers of packages, without the daemon
+ *   images    images, without the daemon
+ *   images_test  programs that use the interpreters and libraries of an image
+ *   folder    what layers and images share
  *   mcp       caisson mcp: forwards messages of the Model Context Protocol
  *
  * A program of its own, caisson-remote, which caisson executes for these commands.
@@ -161,6 +164,27 @@ int remote_remove_layers(struct remote *remote);
 int remote_prune_layers(struct remote *remote);
 int remote_export_layer(struct remote *remote);
 int remote_import_layer(struct remote *remote);
+
+int remote_import_image(struct remote *remote);
+int remote_list_images(struct remote *remote);
+int remote_show_image(struct remote *remote);
+int remote_remove_images(struct remote *remote);
+int remote_test_image(struct remote *remote);
+
+/* ---- folders of the daemon (folder.c) ---- */
+
+/*
+ * Root becomes the owner of a folder, or of the nearest folder above that exists; nothing happens for other users and
+ * for a folder of root.  Errors: CSN_E_SYSTEM.
+ */
+int remote_become_owner(const char *path, struct csn_error *err);
+/*
+ * Open a file of the caller, or for "-" a copy of the descriptor `standard`, before root becomes another user.  Errors:
+ * CSN_E_INPUT.
+ */
+int remote_open_file(const char *path, int flags, int standard, int *ret_fd, struct csn_error *err);
+/* Set LC_CTYPE: names beyond ASCII go through the locale in libarchive. */
+void remote_use_utf8(void);
 
 /* ---- the local terminal (terminal.c) ---- */
 

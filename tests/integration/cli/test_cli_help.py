@@ -76,9 +76,9 @@ def test_each_word_that_the_help_lists_is_taken_and_no_other(option, words):
 
 
 @pytest.mark.parametrize('command, options', [
-    ('run', {'format', 'daemon', 'image', 'network', 'landlock', 'cgroup', 'output-action'}), ('check', {'block-at', 'daemon'}),
+    ('run', {'format', 'daemon', 'network', 'landlock', 'cgroup', 'output-action'}), ('check', {'block-at', 'daemon'}),
     ('describe', {'format', 'session'}), ('logs', {'level'}), ('runs', {'status'}), ('mcp', {'daemon'}), ('grade', {'checker'}),
-    ('sandbox', {'network', 'image'}), ('context', {'user'})])
+    ('sandbox', {'network', 'landlock'}), ('context', {'user'})])
 def test_words_are_listed_and_completed(tmp_path, command, options):
     listed = dict(options_with_words(command))
     assert options <= set(listed)

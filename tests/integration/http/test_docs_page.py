@@ -8,7 +8,9 @@ import subprocess
 
 import pytest
 
+from cli import caisson
 from daemon import until
+from image_archives import shell_root, write
 from sandboxes import Sandbox
 from web import Web
 
@@ -61,6 +63,10 @@ def variables(web, path):
         return {'NAME': 'mine'}
     if path.startswith('/submissions'):
         return {'TOKEN': web.ask('POST', '/submissions', {'language_id': 71, 'source_code': 'print(1)'}, Content_Type='application/json')[2]['token']}
+    if path.startswith('/v1/images/'):
+        done = caisson('image', 'import', write(web.folder / 'tools.tar', shell_root()), *web.state)
+        assert done.status == 0, done.err
+        return {'NAME': 'tools'}
     if path == '/mcp':
         begin = {'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {'protocolVersion': '2025-11-25', 'capabilities': {},
                                                                               'clientInfo': {'name': 'test', 'version': '1'}}}

@@ -1,5 +1,5 @@
 /*
- * The subcommands of sandbox, context, tools and layers, with their options: for the help of caisson, and for
+ * The subcommands of sandbox, context, tools, layers and image, with their options: for the help of caisson, and for
  * caisson-remote.
  */
 #include "front/cli/toolkit/toolkit.h"
@@ -43,7 +43,7 @@ static const struct cli_option call_options[] = {
         { NULL, 0, NULL, NULL, NULL },
 };
 
-static const struct cli_option json_of_layers[] = {
+static const struct cli_option json_of_folders[] = {
         { "json", 0, NULL, "Print JSON.", NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
@@ -57,6 +57,13 @@ static const struct cli_option build_options[] = {
 static const struct cli_option prune_options[] = {
         { "bytes", 0, "SIZE", "Size of all layers together, instead of packages.cache_bytes; 0: no ceiling.", NULL },
         { "age", 0, "TIME", "Time since the last use of an unpinned layer, instead of packages.cache_ttl.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
+static const struct cli_option import_options[] = {
+        { "name", 'n', "NAME", "Name of the image; otherwise the name of the file up to its first dot.", NULL },
+        { "replace", 0, NULL, "Take the name from an image that has it.", NULL },
+        { "json", 0, NULL, "Print the description of the image as JSON.", NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -94,8 +101,8 @@ const struct cli_part cli_parts[] = {
                 false },
         { "layers", "build", "[OPTIONS] [PACKAGE ...]",
                 "Let the daemon install packages of Python in a layer, and print its id.", build_options, NULL, false },
-        { "layers", "list", "[--json]", "List the layers of packages, oldest use first.", json_of_layers, NULL, false },
-        { "layers", "show", "[--json] ID", "Show a layer: what it was made for, and its packages.", json_of_layers, NULL,
+        { "layers", "list", "[--json]", "List the layers of packages, oldest use first.", json_of_folders, NULL, false },
+        { "layers", "show", "[--json] ID", "Show a layer: what it was made for, and its packages.", json_of_folders, NULL,
                 false },
         { "layers", "verify", "[ID ...]",
                 "Compare layers, or all, with their hashes; a damaged layer is removed, and the exit status is 1.", NULL,
@@ -107,6 +114,15 @@ const struct cli_part cli_parts[] = {
                 false },
         { "layers", "import", "FILE", "Check a layer of a file, take it, and print its id; - is standard input.", NULL,
                 NULL, false },
+        { "image", "import", "[OPTIONS] FILE",
+                "Make an image of a root file system, docker save output or an OCI layout; - is standard input.",
+                import_options, NULL, false },
+        { "image", "list", "[--json]", "List the images.", json_of_folders, NULL, false },
+        { "image", "show", "[--json] NAME", "Show an image: interpreters, libraries, size.", json_of_folders, NULL, false },
+        { "image", "test", "[--json] NAME [LIBRARY ...]",
+                "Use the interpreters and libraries of an image; the exit status is 1 where one is missing or fails.",
+                json_of_folders, NULL, false },
+        { "image", "remove", "NAME ...", "Remove images.", NULL, NULL, false },
         { NULL, NULL, NULL, NULL, NULL, NULL, false },
 };
 

@@ -1,0 +1,243 @@
+/*
+ * A tree after unpacking: the mount points of a sandbox are folders and files, and what the image has is noted.
+ *
+ * src/sandbox/image_root.c mounts at these places by name, so no link may be among them.
+ */
+#include "images/images_private.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define NAME_LINES_MAX ((size_t)65536) /* bytes of /usr/share/caisson/libraries */
+
+/* Parents first.  Other content of the image at an emptied place could never be seen, and goes. */
+static const struct {
+        const char *path;
+        bool is_emptied;
+} folders[] = {
+        { "usr", false }, { "etc", false }, { "opt", false }, { "var", false }, { "proc", true }, { "dev", true },
+        { "run", true }, { "tmp", true }, { "home", true }, { "home/user", false },
+        { "opt/caisson", true }, { "opt/packages", true }, { "opt/node_modules", true },
+};
+
+/* Each is covered by a file of the sandbox's own. */
+static const char *const files[] = { "passwd", "group", "nsswitch.conf", "hosts", "hostname", "resolv.conf" };
+
+static const struct {
+        const char *path, *target;
+        bool replaces;
+} links[] = {
+        { "var/tmp", "../tmp", true },
+        { "var/run", "../run", true },
+        { "etc/mtab", "../proc/self/mounts", true },
+        { "node_modules", "opt/node_modules", false },
+};
+
+static int failed(struct csn_error *err, const char *path)
+{
+        return images_failed(err, errno, "make /%s of an image", path);
+}
+
+static int make_folder(int tree_fd, const char *path, bool is_emptied, struct csn_error *err)
+{
+        struct stat st;
+        bool there = fstatat(tree_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (there && (is_emptied || !S_ISDIR(st.st_mode)) && image_remove_entry(tree_fd, path) < 0)
+                return failed(err, path);
+        if (mkdirat(tree_fd, path, 0755) < 0 && errno != EEXIST)
+                return failed(err, path);
+        return fchmodat(tree_fd, path, 0755, 0) < 0 ? failed(err, path) : 0;
+}
+
+static int make_files(int tree_fd, struct csn_error *err)
+{
+        auto_fd etc = openat(tree_fd, "etc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (etc < 0)
+                return failed(err, "etc");
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+                if (image_remove_entry(etc, files[i]) < 0)
+                        return failed(err, files[i]);
+                auto_fd fd = openat(etc, files[i], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+                if (fd < 0 || fchmod(fd, 0644) < 0)
+                        return failed(err, files[i]);
+        }
+        return 0;
+}
+
+static int make_links(int tree_fd, struct csn_error *err)
+{
+        for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+                if (links[i].replaces && image_remove_entry(tree_fd, links[i].path) < 0)
+                        return failed(err, links[i].path);
+                if (symlinkat(links[i].target, tree_fd, links[i].path) < 0 && errno != EEXIST)
+                        return failed(err, links[i].path);
+        }
+        return 0;
+}
+
+/* ---- interpreters ---- */
+
+/* Open a path as a program inside would: links are followed, and / is the tree. */
+static int open_inside(int tree_fd, const char *path, int flags)
+{
+        struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC),
+                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+        return (int)syscall(SYS_openat2, tree_fd, path, &how, sizeof how);
+}
+
+/* The version in the last name that a path leads to: python3.11 has 3.11. */
+static const char *version_of(int fd, const char *word, struct arena *arena)
+{
+        char link[40], target[IMAGE_PATH_MAX + 1];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t len = readlink(link, target, sizeof target - 1);
+        target[len > 0 ? len : 0] = 0;
+        const char *name = strrchr(target, '/');
+        name = name && strncmp(name + 1, word, strlen(word)) == 0 ? name + 1 + strlen(word) : "";
+        return arena_text(arena, "%.*s", (int)strspn(name, "0123456789."), name);
+}
+
+static struct stored_interpreter find_interpreter(int tree_fd, const char *const *paths, const char *word,
+        struct arena *arena)
+{
+        for (; *paths; paths++) {
+                struct stat st;
+                auto_fd fd = open_inside(tree_fd, *paths, O_PATH);
+                if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111)
+                        return (struct stored_interpreter){ *paths, version_of(fd, word, arena) };
+        }
+        return (struct stored_interpreter){ "", "" };
+}
+
+static void find_interpreters(int tree_fd, struct arena *arena, struct stored_image *image)
+{
+        static const char *const python[] = { "/usr/bin/python3", "/usr/local/bin/python3", NULL };
+        static const char *const node[] = { "/usr/bin/node", "/usr/local/bin/node", NULL };
+        static const char *const bash[] = { "/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL };
+        static const char *const *const paths[IMAGE_LANGUAGES] = {
+                [IMAGE_PYTHON] = python, [IMAGE_NODE] = node, [IMAGE_BASH] = bash
+        };
+        for (int i = 0; i < IMAGE_LANGUAGES; i++)
+                image->interpreters[i] =
+                        find_interpreter(tree_fd, paths[i], image_language_name((enum image_language)i), arena);
+}
+
+/* The loader by which programs are linked with the GNU C library (the ABI of x86-64 and of AArch64). */
+static bool has_glibc(int tree_fd)
+{
+        static const char *const loaders[] = { "lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1" };
+        for (size_t i = 0; i < ARRAY_LEN(loaders); i++) {
+                auto_fd fd = open_inside(tree_fd, loaders[i], O_PATH);
+                if (fd >= 0)
+                        return true;
+        }
+        return false;
+}
+
+/* ---- libraries ---- */
+
+struct list {
+        const char **texts;
+        size_t n;
+};
+
+static void add_library(struct list *list, const char *entry, struct arena *arena)
+{
+        const char *end = strstr(entry, ".dist-info");
+        end = end ? end : strstr(entry, ".egg-info");
+        const char *dash = end ? memchr(entry, '-', (size_t)(end - entry)) : NULL;
+        if (!end || list->n == IMAGE_LIBRARIES_MAX || !utf8_valid(entry, strlen(entry)))
+                return;
+        size_t name_len = (size_t)((dash ? dash : end) - entry);
+        const char *version = dash ? dash + 1 : "";
+        size_t version_len = dash ? strcspn(version, "-") : 0;
+        if (dash && version_len > (size_t)(end - version))
+                version_len = (size_t)(end - version);
+        list->texts[list->n++] = arena_text(arena, "%.*s%s%.*s", (int)name_len, entry, version_len ? " " : "",
+                (int)version_len, version);
+}
+
+static void add_libraries(int tree_fd, const char *path, struct list *list, struct arena *arena)
+{
+        int fd = open_inside(tree_fd, path, O_RDONLY | O_DIRECTORY);
+        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+        if (!dir) {
+                fd_close(&fd);
+                return;
+        }
+        for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+                add_library(list, entry->d_name, arena);
+        closedir(dir);
+}
+
+static int by_text(const void *a, const void *b)
+{
+        return strcasecmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void find_libraries(int tree_fd, struct arena *arena, struct stored_image *image)
+{
+        static const char *const places[] = { "usr/lib/python%s/site-packages", "usr/lib/python%s/dist-packages",
+                "usr/local/lib/python%s/site-packages", "usr/local/lib/python%s/dist-packages" };
+        struct list list = { .texts = arena_alloc(arena, IMAGE_LIBRARIES_MAX * sizeof *list.texts) };
+        const char *version = image->interpreters[IMAGE_PYTHON].version;
+        add_libraries(tree_fd, "usr/lib/python3/dist-packages", &list, arena);
+        for (size_t i = 0; version[0] && i < ARRAY_LEN(places); i++) {
+                const char *rest = strstr(places[i], "%s") + 2;
+                char *path = arena_text(arena, "%.*s%s%s", (int)(rest - 2 - places[i]), places[i], version, rest);
+                add_libraries(tree_fd, path, &list, arena);
+        }
+        if (list.n)
+                qsort(list.texts, list.n, sizeof *list.texts, by_text);
+        image->libraries = list.texts;
+        image->libraries_n = list.n;
+}
+
+/* A line is the name of a distribution; blank lines and lines that begin with # are none. */
+static void find_expected(int tree_fd, struct arena *arena, struct stored_image *image)
+{
+        char *text = arena_alloc(arena, NAME_LINES_MAX + 1);
+        struct list list = { .texts = arena_alloc(arena, IMAGE_LIBRARIES_MAX * sizeof *list.texts) };
+        auto_fd fd = open_inside(tree_fd, "usr/share/caisson/libraries", O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        ssize_t len = fd < 0 ? 0 : read(fd, text, NAME_LINES_MAX);
+        text[len > 0 ? len : 0] = 0;
+        char *rest = NULL;
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+                line += strspn(line, " \t");
+                line[strcspn(line, " \t\r")] = 0;
+                if (line[0] && line[0] != '#' && utf8_valid(line, strlen(line)) && list.n < IMAGE_LIBRARIES_MAX)
+                        list.texts[list.n++] = line;
+        }
+        image->expected = list.texts;
+        image->expected_n = list.n;
+}
+
+int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image,
+        struct csn_error *err)
+{
+        int tree_fd = staging->tree_fd;
+        struct stat st;
+        bool has_usr = fstatat(tree_fd, "usr", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+        bool has_bin = fstatat(tree_fd, "bin", &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!has_usr && !has_bin)
+                return err_field(err, "archive",
+                        "the archive is no root file system, docker save output or OCI layout: it has neither /usr nor "
+                        "/bin, and neither manifest.json nor index.json");
+        for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+                if (make_folder(tree_fd, folders[i].path, folders[i].is_emptied, err) < 0)
+                        return -err->code;
+        if (image_remove_entry(tree_fd, "sys") < 0)
+                return failed(err, "sys");
+        if (make_files(tree_fd, err) < 0 || make_links(tree_fd, err) < 0)
+                return -err->code;
+        find_interpreters(tree_fd, arena, image);
+        image->has_glibc = has_glibc(tree_fd);
+        find_libraries(tree_fd, arena, image);
+        find_expected(tree_fd, arena, image);
+        return 0;
+}
