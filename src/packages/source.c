@@ -20,6 +20,16 @@ static uint64_t big_endian(const uint8_t *bytes)
         return number;
 }
 
+/* The folder's inode and time of birth (statx(2)): a number of an inode is used again soon after a removal. */
+static uint64_t identity_of(int folder)
+{
+        struct statx of;
+        if (statx(folder, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &of) < 0)
+                return 0;
+        return of.stx_ino * 1000000007 + (uint64_t)of.stx_btime.tv_sec * 1000000000 + of.stx_btime.tv_nsec;
+}
+
+/* query->holds has the descriptor of the layer. */
 static void note_layer(struct layer_query *query, const struct layer *layer, bool cached, uint64_t wait_ms)
 {
         uint8_t id[LAYER_ID_BYTES];
@@ -35,6 +45,7 @@ static void note_layer(struct layer_query *query, const struct layer *layer, boo
         }
         if (!query->uses)
                 query->uses = arena_alloc(arena, LAYERS_OF_RUN * sizeof *query->uses);
+        query->found.folders = query->found.folders * 31 + identity_of(query->holds[query->uses_n]);
         struct layer_use *use = &query->uses[query->uses_n++];
         SET(use, layer_use, id, arena_text(arena, "%s", layer->id));
         SET(use, layer_use, language, arena_text(arena, "%s", layer->meta.key.language));

@@ -20,6 +20,7 @@ struct pool {
         struct pools *pools;
         char name[160];
         struct wire_shape shape;
+        uint64_t layer_folders;            /* of struct launch: a sandbox keeps a removed folder of a layer mounted */
         const struct language *language;   /* of the interpreter in each instance, or NULL: bare instances */
         int image;
         char interpreter[64];              /* path of the language's interpreter in the image of the shape, or "" */

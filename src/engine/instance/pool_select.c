@@ -123,7 +123,8 @@ struct pool *pool_find(const struct pools *pools, const struct launch *launch, c
 {
         int image = image_of(launch, language);
         for (struct pool *pool = pools->all; pool; pool = pool->next)
-                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &launch->shape))
+                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &launch->shape) &&
+                        pool->layer_folders == launch->layer_folders)
                         return pool;
         return NULL;
 }
@@ -143,6 +144,7 @@ struct pool *pool_for(struct pools *pools, const struct launch *launch, const st
         *pool = (struct pool){ .next = pools->all,
                 .pools = pools,
                 .shape = launch->shape,
+                .layer_folders = launch->layer_folders,
                 .language = language,
                 .image = image,
                 .used_ms = clock_ms() };

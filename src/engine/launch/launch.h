@@ -83,6 +83,7 @@ struct launch_input {
 /* Ids of the layers of packages that a sandbox has, 128 bits each; 0: none. */
 struct launch_layers {
         uint64_t python_high, python_low, node_high, node_low;
+        uint64_t folders;              /* identity of the folders: a layer that was built again has another one */
 };
 
 struct launch {
@@ -111,6 +112,7 @@ struct launch {
         int image_hold;                        /* keeps the image from removal, or -1 */
         const char *interpreter;               /* path in the image; NULL: that of the language */
         struct wire_shape shape;
+        uint64_t layer_folders;                /* of struct launch_layers */
         struct backend_program program;        /* limits, arguments, environment, standard input, files */
         const char *main_file;
         int work_fd;                           /* the work folder, locked, or -1 */

@@ -323,6 +323,7 @@ void launch_set_layers(struct launch *launch, const struct launch_layers *layers
         launch->shape.python_layer_low = layers->python_low;
         launch->shape.node_layer_high = layers->node_high;
         launch->shape.node_layer_low = layers->node_low;
+        launch->layer_folders = layers->folders;
         build_env(launch);
 }
 
