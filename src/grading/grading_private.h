@@ -99,8 +99,8 @@ void grading_note(struct grading *grading, struct case_result *result, const jso
 /* Set the final status of a case, with a sentence. */
 void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /*
- * A message that referred to the grading is made.  Frees a grading whose last message it was after grading_free(), when
- * the grader may be gone.
+ * A message of the grading is made.  After grading_free() the last such call frees the grading; the grader may be gone
+ * then.
  */
 void grading_put(struct grading *grading, struct workers *workers);
 /* The wall-clock limit of the request, in ms, or its default. */
@@ -125,7 +125,7 @@ struct message *message_new(struct grading *grading, const char *op, json_t *mem
 void message_set_role(struct message *message, const char *role);
 /* Add a text of bytes that live as long as the grading; bytes that are no UTF-8 are replaced. */
 void message_add_text(struct message *message, const char *name, const char *bytes, size_t len);
-/* The message has the member `cases`, whose elements encode() makes, perhaps in a helper thread. */
+/* The message has the member `cases`; encode() makes the elements, perhaps in a helper thread. */
 void message_set_encoder(struct message *message,
         json_t *(*encode)(const struct grading *grading, const struct message_case *one));
 /* Add a case; `bytes` is about the length of its texts.  The message has a reference of its own to the document. */

@@ -76,7 +76,7 @@ struct images;
  */
 int images_open(const char *path, bool make, struct images **ret, struct csn_error *err);
 void images_close(struct images *images); /* NULL is allowed */
-/* Remove folders that no name leads to and nobody holds.  Long. */
+/* Remove folders without a name and without a hold.  Long. */
 void images_sweep(struct images *images);
 
 /*
@@ -89,7 +89,7 @@ int image_find(const char *path, const char *name, const char *field, struct are
 /* All images, by name, the damaged ones too; in `arena`.  A missing folder has none. */
 int images_list(const char *path, struct arena *arena, struct stored_image **ret, size_t *ret_n, struct csn_error *err);
 /*
- * Remove a name, and the image once nobody holds it.  Long.  Errors: CSN_E_INPUT (no such image; err->field is "name").
+ * Remove a name, and the image after its last hold.  Long.  Errors: CSN_E_INPUT (no such image; err->field is "name").
  */
 int image_remove(struct images *images, const char *name, struct csn_error *err);
 

@@ -7,6 +7,7 @@
  */
 #include "front/daemon/daemon.h"
 
+#include "front/http/http.h"
 #include "front/service/connections.h"
 #include "front/service/parse.h"
 
@@ -420,6 +421,41 @@ static void fail(struct connection *connection, const struct csn_error *error)
         connection_end(connection);
 }
 
+/* ---- slow clients ---- */
+
+/* As for bodies over HTTP: HTTP_RATE_MIN, averaged over engine.http_head_ms or HTTP_WINDOW_US. */
+static uint64_t window_us(const struct connection *connection)
+{
+        return min_u64(connection->daemon->settings->engine.http_head_ms * 1000, HTTP_WINDOW_US);
+}
+
+static void watch_rate(struct connection *connection)
+{
+        struct loop *loop = connection->daemon->loop;
+        if (!frame_is_partial(&connection->reader)) {
+                loop_untimer(loop, &connection->slow);
+        } else if (!connection->slow.active) {
+                connection->mark = connection->received;
+                loop_timer(loop, &connection->slow, window_us(connection));
+        }
+}
+
+/* A client that is not read from is not slow. */
+static void on_window(struct timer *timer)
+{
+        struct connection *connection = timer->owner;
+        uint64_t wanted = HTTP_RATE_MIN * window_us(connection) / 1000000;
+        struct csn_error err;
+        if (connection->closing)
+                return;
+        if (is_paused(connection) || connection->received - connection->mark >= wanted) {
+                watch_rate(connection);
+                return;
+        }
+        err_set(&err, CSN_E_PROTOCOL, 0, "a frame comes more slowly than %d bytes a second", HTTP_RATE_MIN);
+        fail(connection, &err);
+}
+
 static void take_input(struct connection *connection)
 {
         struct csn_error err;
@@ -457,6 +493,7 @@ static bool serve(struct connection *connection)
                         return n < 0 && errno == EAGAIN;
                 connection->input_at = 0;
                 connection->input_n = (size_t)n;
+                connection->received += (uint64_t)n;
                 if (connection->input_n < sizeof connection->input)
                         break;   /* there was no more */
         }
@@ -468,10 +505,12 @@ static void connection_ready(struct watch *watch, uint32_t events)
 {
         struct connection *connection = watch->owner;
         bool there = !(events & (EPOLLHUP | EPOLLERR)) && flush(connection) && serve(connection);
-        if (!there || (connection->closing && !connection->queue))
+        if (!there || (connection->closing && !connection->queue)) {
                 connection_close(connection);
-        else
-                watch_again(connection);
+                return;
+        }
+        watch_again(connection);
+        watch_rate(connection);
 }
 
 /* ---- beginning and end ---- */
@@ -560,7 +599,8 @@ void connection_new(struct daemon *daemon, int fd)
         struct csn_error err;
         *connection = (struct connection){ .next = daemon->connections,
                 .daemon = daemon,
-                .watch = { .fd = fd, .ready = connection_ready, .owner = connection } };
+                .watch = { .fd = fd, .ready = connection_ready, .owner = connection },
+                .slow = { .fired = on_window, .owner = connection } };
         connection->queue_end = &connection->queue;
         frame_reader_init(&connection->reader, FROM_CLIENT);
         daemon->connections = connection;
@@ -594,6 +634,7 @@ void connection_close(struct connection *connection)
         abandon_jobs(connection);
         share_charge_done(&connection->body);
         loop_unwatch(daemon->loop, &connection->watch);
+        loop_untimer(daemon->loop, &connection->slow);
         fd_close(&connection->watch.fd);
         while (connection->queue)
                 drop_first(connection);

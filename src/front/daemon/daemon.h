@@ -105,6 +105,8 @@ struct connection {
         struct outgoing *queue, **queue_end;
         size_t queued;
         bool closing;              /* queued frames go out, nothing comes in */
+        struct timer slow;         /* while a frame has begun and is not whole: the end of a window */
+        uint64_t received, mark;   /* bytes altogether; bytes at the begin of the window */
 };
 
 /* connection.c: takes the descriptor. */

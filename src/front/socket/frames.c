@@ -70,6 +70,12 @@ void frame_reader_done(struct frame_reader *reader)
         frame_reader_init(reader, reader->from);
 }
 
+bool frame_is_partial(const struct frame_reader *reader)
+{
+        bool whole = reader->head_n == FRAME_HEADER && reader->body_n == reader->frame.len + 1ULL;
+        return reader->head_n && !whole;
+}
+
 /* Moves the caller's bytes on by as many as are wanted and there. */
 static size_t take(const uint8_t **bytes, size_t *len, size_t wanted, const uint8_t **ret)
 {
@@ -105,6 +111,8 @@ int frame_read(struct frame_reader *reader, const uint8_t **bytes, size_t *len, 
         if (reader->head_n < FRAME_HEADER)
                 return read_head(reader, bytes, len, err);
         size_t n = take(bytes, len, reader->frame.len - reader->body_n, &part);
+        if (!reader->body_n && !reader->skip)
+                buf_reserve(&reader->payload, reader->frame.len);
         reader->body_n += n;
         if (!reader->skip && !buf_add(&reader->payload, part, n))
                 return err_set(err, CSN_E_PROTOCOL, 0, "a payload is longer than its header says");

@@ -76,6 +76,9 @@ void frame_reader_done(struct frame_reader *reader);
  */
 int frame_read(struct frame_reader *reader, const uint8_t **bytes, size_t *len, struct csn_error *err);
 
+/* Whether a frame, or its header, has begun and is not whole. */
+bool frame_is_partial(const struct frame_reader *reader);
+
 /* Encode and decode the payload of ERROR.  A malformed payload decodes to CSN_E_PROTOCOL.  false: buf is full. */
 bool frame_put_error(struct buf *buf, const struct csn_error *error);
 void frame_get_error(const char *text, size_t len, struct csn_error *ret);

@@ -8,6 +8,7 @@ import pytest
 
 BUILD = os.environ.get("CAISSON_BUILD", "build")
 CAISSON = os.environ.get("CAISSON", os.path.join(BUILD, "caisson"))
+os.environ["CAISSON_DAEMON"] = "never"      # a daemon of this host, or of another test, is not what is tested
 SLOW = 4 if os.environ.get("CAISSON_VM") else 1   # an emulated processor
 
 pytestmark = pytest.mark.vm

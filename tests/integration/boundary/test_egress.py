@@ -166,7 +166,7 @@ class World:
         return ["nsenter", "-t", str(self.host.pid), "-n", "-m", *words]
 
     def run(self, language, code, *options, private_hosts=""):
-        done = subprocess.run(self.command("env", f"CAISSON_ENGINE_PRIVATE_HOSTS={private_hosts}", CAISSON, "run", "--json", "-l", language, "-c", code, *options), capture_output=True,
+        done = subprocess.run(self.command("env", "CAISSON_DAEMON=never", f"CAISSON_ENGINE_PRIVATE_HOSTS={private_hosts}", CAISSON, "run", "--json", "-l", language, "-c", code, *options), capture_output=True,
                               timeout=120, check=False)
         assert done.stdout, done.stderr.decode()
         return json.loads(done.stdout)
@@ -375,7 +375,7 @@ def test_a_private_host_opens_its_own_port_only(world):
 
 @pytest.mark.parametrize("entry", ["*", "http://mirror.house", "10.0.0.0/8"])
 def test_an_entry_that_is_no_private_host_is_an_error_of_the_setting(world, entry):
-    done = subprocess.run(world.command("env", f"CAISSON_ENGINE_PRIVATE_HOSTS={entry}", CAISSON, "run", "-l", "python", "-c", "1"),
+    done = subprocess.run(world.command("env", "CAISSON_DAEMON=never", f"CAISSON_ENGINE_PRIVATE_HOSTS={entry}", CAISSON, "run", "-l", "python", "-c", "1"),
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 78 and "engine.private_hosts" in done.stderr, done
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from daemon import Client, frame, until
+from daemon import ERROR, Client, frame, until
 from web import Web
 
 FILES = 256                                # of a daemon here, 65 of which are for connections of HTTP and 31 for those of each Unix socket
@@ -163,6 +163,33 @@ def test_who_sends_too_slowly_is_answered_and_cut(web, begin, piece):
     answer, took = drip(web, begin, piece)
     assert answer is not None and took < 15, (answer, took)
     assert answer.startswith(b'HTTP/1.1 408 ') and b'request_timeout' in answer, answer
+
+
+@pytest.mark.parametrize('begin', [frame(1, 1)[:5], frame(1, 1, length=100000), frame(1, 1, length=100000) + b'{' * 500], ids=['header', 'payload', 'part'])
+def test_a_frame_that_comes_too_slowly_ends_its_connection(web, begin):
+    started = time.monotonic()
+    with Client(web.daemon.path, 30) as client:
+        client.socket.sendall(begin)
+        while not select.select([client.socket], [], [], .1)[0]:
+            assert time.monotonic() - started < 15
+            if len(begin) > 12:
+                client.socket.sendall(b'x')
+        kind, number, payload = client.get()
+        assert (kind, number) == (ERROR, 0) and json.loads(payload)['text'].endswith('more slowly than 1024 bytes a second'), payload
+        with contextlib.suppress(ConnectionError):
+            assert client.get() is None
+
+
+def test_frames_and_pauses_between_them_are_not_slow(web):
+    request = json.dumps({'language': 'bash', 'code': 'echo on', 'stdin': 'x' * 9000}).encode()
+    whole = frame(1, 1, request)
+    with Client(web.daemon.path, 60) as client:
+        for _ in range(2):
+            time.sleep(1.5)
+            for at in range(0, len(whole), 3000):
+                client.socket.sendall(whole[at:at + 3000])
+                time.sleep(0.7)
+            assert client.results(1)[1][0]['stdout'] == 'on\n'
 
 
 def test_a_head_after_a_request_has_the_idle_time_too(web):
