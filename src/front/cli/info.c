@@ -98,10 +98,11 @@ static void try_zygote(const struct settings *settings, struct doctor_check *ret
                 serves = rc == 0 ? engine_zygote(engine, &err) : 0;
         }
         *ret = (struct doctor_check){ .name = "a Python zygote", .state = serves > 0 ? CHECK_OK : CHECK_WEAKER };
-        snprintf(ret->fact, sizeof ret->fact, "%.159s",
-                serves > 0                     ? "an interpreter waits, from which Python programs are forked"
-                        : rc < 0 || serves < 0 ? err.text
-                                               : "it was not ready within a minute");
+        if (serves > 0)
+                snprintf(ret->fact, sizeof ret->fact, "an interpreter waits, from which Python programs are forked");
+        else
+                snprintf(ret->fact, sizeof ret->fact, "no zygote serves: %.140s",
+                        rc < 0 || serves < 0 ? err.text : "it was not ready within a minute");
         if (serves <= 0)
                 snprintf(ret->remedy, sizeof ret->remedy,
                         "Python programs run, but each starts an interpreter of its own; the log of caissond has what the zygote said");

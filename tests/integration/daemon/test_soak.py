@@ -17,7 +17,7 @@ import soak     # noqa: E402
 
 RUNS = 20
 # The daemon's folders, with nothing in them but its journal.
-STATE = ['c', 'files', 'layers', 'layers/.failed', 'layers/.lock', 'layers/.requests', 'layers/.staging', 'running', 'workspaces']
+STATE = ['c', 'files', 'images', 'layers', 'layers/.failed', 'layers/.lock', 'layers/.requests', 'layers/.staging', 'running', 'workspaces']
 
 
 def test_a_short_soak_leaves_nothing(tmp_path):

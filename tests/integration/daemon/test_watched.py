@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import alive, children, command_line, supervisors, until
+from daemon import Daemon, alive, children, command_line, supervisors, until
 from web import Web
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root: the daemon has helpers only if it gives up rights')
@@ -124,6 +125,27 @@ def test_a_starter_that_does_not_answer_is_not_ready(web):
         assert works(web)
     finally:
         os.kill(starter, signal.SIGCONT)
+
+
+@pytest.mark.parametrize('how', [signal.SIGKILL, signal.SIGSTOP])
+def test_without_the_launcher_of_tools_the_daemon_ends_with_a_reason(tmp_path, how):
+    """One that was stopped is noticed by the next call of a program, which fails."""
+    config = tmp_path / 'caisson.yaml'
+    config.write_text(json.dumps({'tools': {'host': {'word': {'command': ['printf', '%s', '{word}'], 'args': {'word': 'string'}}}}}))
+    daemon = Daemon(tmp_path, env={'CAISSON_CONFIG': str(config)}).ready()
+    call = ('run', '--json', '--tool', 'host.*', '-l', 'python', '-c', "print(tools.host.word(word='one'))")
+    assert json.loads(daemon.caisson(*call).out)['stdout'] == '"one"\n'
+    launcher = named(daemon.process.pid, 'caisson-launcher')[0]
+    try:
+        os.kill(launcher, how)
+        if how == signal.SIGSTOP:
+            assert json.loads(daemon.caisson(*call).out or '{}').get('stdout') != '"one"\n'
+        status = daemon.process.wait(NOTICED_S + 20)
+        assert status not in (0, None)
+        assert 'the process that starts programs of tools' in (tmp_path / 'log').read_text()
+    finally:
+        if alive(launcher):
+            os.kill(launcher, signal.SIGKILL)
 
 
 @pytest.mark.parametrize('how', [signal.SIGKILL, signal.SIGSTOP])

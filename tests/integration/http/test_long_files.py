@@ -119,7 +119,7 @@ def test_many_files_of_an_upload_get_their_rows(place):
         assert {file['id'] for file in files} <= known <= set(names(place.folder / 'files'))
         for file in files[::30]:
             assert expect(place.ask('GET', f'/v1/files/{file["id"]}'), 200) == b'x'
-    steps_of(place, upload)
+    steps_of(place, upload, creates=place.folder / 'files')
 
 
 def test_a_list_of_many_stored_files_is_read(place):

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import json
 import signal
 import sqlite3
 import time
@@ -98,6 +99,18 @@ def test_programs_in_sandboxes_end_with_the_quota(place):
     time.sleep(1)
     assert used_ms(place, 'programs') < 2000 + SLACK_MS
     refused_for(place.web.ask('POST', f'{sandbox}/processes', {'args': ['/bin/true']}, **key), 'cpu_ms_per_day')
+
+
+def test_a_program_of_e2b_s_client_ends_with_the_quota_s_name(place):
+    key = place.make('e2b', '--tenant', 'e2b', '--scopes', SCOPES, '--cpu-per-day', '2s')
+    status, _, sandbox = place.web.ask('POST', '/sandboxes', {'templateID': 'base', 'timeout': 300}, X_API_Key=key)
+    assert status == 201, sandbox
+    body = json.dumps({'process': {'cmd': '/bin/bash', 'args': ['-c', BUSY['bash']]}}).encode()
+    answer = place.web.stream_raw('POST', '/process.Process/Start', b'\0' + len(body).to_bytes(4, 'big') + body, **{
+        'Content-Type': 'application/connect+json', 'E2b-Sandbox-Id': sandbox['sandboxID'], 'E2b-Sandbox-Port': '49983',
+        'X-Access-Token': sandbox.get('envdAccessToken') or ''})
+    text = answer.read()
+    assert answer.status == 200 and b'"end"' in text and b'used up for the day (cpu_ms_per_day)' in text, text
 
 
 def test_a_process_that_leaves_its_program_ends_with_the_sandbox(place):

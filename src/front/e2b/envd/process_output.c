@@ -118,7 +118,7 @@ void envd_tell_output(struct envd_process *process, enum guest_kind kind, const 
         keep_pace(process);
 }
 
-/* "exit status 3", "signal: killed" */
+/* "exit status 3", "signal: killed"; and the quota for which the program was killed. */
 static json_t *end_event(const struct envd_process *process)
 {
         char status[80];
@@ -132,7 +132,10 @@ static json_t *end_event(const struct envd_process *process)
         if (!exited)
                 status[8] = (char)tolower((unsigned char)status[8]);
         json_t *json = json_pack("{s:i, s:b, s:s}", "exitCode", code, "exited", exited, "status", status);
-        if (code)
+        if (process->call.spent)
+                json_object_set_new(json, "error",
+                        json_sprintf("%s: the CPU time of the key is used up for the day (" QUOTA_CPU ")", status));
+        else if (code)
                 json_object_set_new(json, "error", json_string(status));
         return json;
 }
