@@ -213,6 +213,11 @@ void hex_print(const void *bytes, size_t len, char *text);
  */
 #define HEX_RANDOM_MAX 32
 void hex_random(size_t len, char *text);
+/*
+ * hex_random() for names that are no secrets, from a batch of random bytes for each thread: without a system call for
+ * each id.
+ */
+void hex_id(size_t len, char *text);
 
 /* A hash of a text for tables (FNV-1a); clients may choose texts with the same hash. */
 uint64_t hash_text(const char *text, size_t len);

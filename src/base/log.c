@@ -45,6 +45,8 @@ static size_t escape(char *out, size_t size, const char *text)
         return len;
 }
 
+#define LOOKS 64   /* at the size of the file, for as many bytes as the file may have */
+
 static int file_fd = -1;
 static char *file_path;
 static uint64_t file_max;
@@ -88,9 +90,14 @@ void log_close(void)
 /* One write(2) for each line, so that lines of two daemons do not mix. */
 static void keep(const char *line, size_t len)
 {
+        static uint64_t unlooked;      /* bytes since the last look at the size of the file */
         struct stat st;
-        if (file_fd >= 0 && fstat(file_fd, &st) == 0 && (uint64_t)st.st_size + len > file_max / 2)
-                change_file();
+        unlooked += len;
+        if (file_fd >= 0 && unlooked > file_max / LOOKS && fstat(file_fd, &st) == 0) {
+                unlooked = len;
+                if ((uint64_t)st.st_size + len > file_max / 2 - file_max / LOOKS)
+                        change_file();
+        }
         if (file_fd >= 0 && io_write_all(file_fd, line, len) < 0)
                 return;   /* the disk is full; that is told elsewhere */
 }

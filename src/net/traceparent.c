@@ -31,9 +31,9 @@ static bool is_valid(const char *text)
 void trace_begin(struct trace *trace, const char *traceparent, bool sampled)
 {
         *trace = (struct trace){ .sampled = sampled };
-        hex_random(8, trace->span);
+        hex_id(8, trace->span);
         if (!traceparent || !is_valid(traceparent)) {
-                hex_random(16, trace->id);
+                hex_id(16, trace->id);
                 return;
         }
         memcpy(trace->id, traceparent + TRACE_AT, TRACE_ID_MAX - 1);
@@ -45,7 +45,7 @@ void trace_below(const struct trace *above, struct trace *trace)
 {
         *trace = *above;
         memcpy(trace->parent, above->span, sizeof trace->parent);
-        hex_random(8, trace->span);
+        hex_id(8, trace->span);
 }
 
 void trace_print(const struct trace *trace, char text[static TRACEPARENT_MAX])

@@ -60,7 +60,7 @@ static void make_id(struct http_request *request)
                 return;
         }
         len = (size_t)snprintf(request->id, sizeof request->id, "req_");
-        hex_random(12, request->id + len);
+        hex_id(12, request->id + len);
 }
 
 struct header_count {
