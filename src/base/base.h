@@ -43,6 +43,8 @@ int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...) PRIN
  */
 int err_refused(struct csn_error *err);
 
+/* err_set() with CSN_E_SYSTEM, or with CSN_E_BUSY for a full disk or a used-up quota of the disk. */
+int err_storage(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* err_set() with CSN_E_INPUT and the name of the wrong field. */
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 

@@ -90,6 +90,16 @@ int err_set(struct csn_error *err, int code, int sys, const char *fmt, ...)
         return -code;
 }
 
+int err_storage(struct csn_error *err, int sys, const char *fmt, ...)
+{
+        char text[sizeof err->text];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        return err_set(err, sys == ENOSPC || sys == EDQUOT ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%s", text);
+}
+
 int err_refused(struct csn_error *err)
 {
         static const int of_the_host[] = { EPERM, EACCES, ENOSYS, EOPNOTSUPP, ENODEV, ENOSPC, EUSERS, EROFS };

@@ -47,9 +47,9 @@ struct egress_rules {
         const struct egress_range *ranges;
         size_t ranges_n;
         /*
-         * The administrator's targets whose addresses may be private, in the format of egress_check_private().  The
-         * rules above decide about these targets, too; public_ allows the port of the entry.  Addresses of
-         * egress_is_metadata() stay refused.
+         * Hosts of the setting engine.private_hosts, in the format of egress_check_private().  The proxy connects to
+         * these hosts also at private addresses.  `hosts` and public_ decide first; public_ allows the port of the
+         * entry.  Addresses of egress_is_metadata() stay refused.
          */
         char *const *private_hosts;
         size_t private_hosts_n;

@@ -13,8 +13,6 @@ struct images {
         int fd, names_fd;
 };
 
-/* err_set() with CSN_E_SYSTEM, or with CSN_E_BUSY for a full disk. */
-int images_failed(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Replace all but printable ASCII: errors have texts of foreign files in them, and end on terminals. */
 void image_clean_text(char *text);
 /* CSN_E_INPUT unless the text is a name: [a-z0-9][a-z0-9._-]{0,63}.  err->field is `field`. */

@@ -230,16 +230,6 @@ static int check_layer(struct importer *importer, const struct layer *layer)
                 wanted);
 }
 
-static la_ssize_t on_read(struct archive *tar, void *owner, const void **ret)
-{
-        struct stream *stream = owner;
-        ssize_t n = member_read(stream);
-        *ret = stream->piece;
-        if (n < 0)
-                archive_set_error(tar, EIO, "%s", stream->source->err->text);
-        return n;
-}
-
 static int unpack_pass(struct importer *importer, struct unpacker *unpacker, const struct layer *layer,
         enum unpack_pass pass)
 {
@@ -250,7 +240,7 @@ static int unpack_pass(struct importer *importer, struct unpacker *unpacker, con
         archive_read_support_filter_gzip(tar);
         archive_read_support_filter_zstd(tar);
         int rc = source_open_member(&importer->source, layer->path, &stream);
-        if (rc == 0 && archive_read_open(tar, &stream, NULL, on_read, NULL) != ARCHIVE_OK)
+        if (rc == 0 && archive_read_open(tar, &stream, NULL, member_callback, NULL) != ARCHIVE_OK)
                 rc = archive_unreadable(tar, importer->source.err);
         rc = rc < 0 ? rc : unpack_tar(unpacker, tar, pass);
         archive_read_free(tar);
@@ -324,7 +314,7 @@ static int copy_pipe(const struct images *images, const struct image_import *imp
         char *piece = mem_alloc(PIECE);
         uint64_t left = import->limits.max_bytes;
         ssize_t n = 0;
-        int rc = fd < 0 ? images_failed(err, errno, "make a file in %s", images->path) : 0;
+        int rc = fd < 0 ? err_storage(err, errno, "make a file in %s", images->path) : 0;
         while (rc == 0 && (n = read(import->fd, piece, PIECE)) != 0) {
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -335,7 +325,7 @@ static int copy_pipe(const struct images *images, const struct image_import *imp
                                 "the archive has more than %" PRIu64 " bytes; images.max_bytes is the limit",
                                 import->limits.max_bytes);
                 else if (io_write_all(fd, piece, (size_t)n) < 0)
-                        rc = images_failed(err, errno, "copy the archive");
+                        rc = err_storage(err, errno, "copy the archive");
                 left -= rc == 0 ? (uint64_t)n : 0;
         }
         free(piece);

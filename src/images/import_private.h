@@ -43,8 +43,8 @@ int source_open_tar(const struct source *source, struct archive **ret);
 int source_find_kind(struct source *source, enum source_kind *ret);
 /* Open a member by its path.  The caller calls member_done(), after an error too. */
 int source_open_member(struct source *source, const char *path, struct stream *ret);
-/* Read from a stream: a piece of at most PIECE bytes in stream->piece.  0: the end.  -1: source->err is set. */
-ssize_t member_read(struct stream *stream);
+/* An archive_read_callback of archive_read_open(3) for a struct stream: pieces of at most PIECE bytes. */
+la_ssize_t member_callback(struct archive *tar, void *stream, const void **ret);
 void member_done(struct stream *stream);
 /* Parse a JSON document.  `sha256`: its hash, or NULL for any.  The caller owns *ret. */
 int source_read_json(struct source *source, const char *path, const char *sha256, json_t **ret);

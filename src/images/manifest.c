@@ -54,7 +54,7 @@ int image_write_manifest(int dir_fd, const struct stored_image *image, struct cs
         }
         auto_fd fd = openat(dir_fd, IMAGE_MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         int rc = fd < 0 || io_write_all(fd, text, strlen(text)) < 0 || fchmod(fd, 0644) < 0
-                ? images_failed(err, errno, "write " IMAGE_MANIFEST)
+                ? err_storage(err, errno, "write " IMAGE_MANIFEST)
                 : 0;
         free(text);
         return rc;

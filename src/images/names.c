@@ -45,16 +45,6 @@ int image_exists(const char *name, struct csn_error *err)
         return err_field(err, "name", "there is an image \"%s\"; --replace puts the new one in its place", name);
 }
 
-int images_failed(struct csn_error *err, int sys, const char *fmt, ...)
-{
-        char text[sizeof err->text];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        return err_set(err, sys == ENOSPC || sys == EDQUOT ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%s", text);
-}
-
 void image_clean_text(char *text)
 {
         for (; *text; text++)

@@ -40,7 +40,7 @@ static const struct {
 
 static int failed(struct csn_error *err, const char *path)
 {
-        return images_failed(err, errno, "make /%s of an image", path);
+        return err_storage(err, errno, "make /%s of an image", path);
 }
 
 static int make_folder(int tree_fd, const char *path, bool is_emptied, struct csn_error *err)

@@ -179,7 +179,8 @@ void member_done(struct stream *stream)
         free(stream->piece);
 }
 
-ssize_t member_read(struct stream *stream)
+/* Read a piece of at most PIECE bytes into stream->piece.  0: the end.  -1: source->err is set. */
+static ssize_t member_read(struct stream *stream)
 {
         struct csn_error *err = stream->source->err;
         ssize_t n;
@@ -266,7 +267,7 @@ int source_read_json(struct source *source, const char *path, const char *sha256
 
 /* ---- hashes ---- */
 
-static la_ssize_t on_read(struct archive *tar, void *owner, const void **ret)
+la_ssize_t member_callback(struct archive *tar, void *owner, const void **ret)
 {
         struct stream *stream = owner;
         ssize_t n = member_read(stream);
@@ -294,7 +295,7 @@ static int hash_unpacked(struct stream *stream, char ret_sha256[static SHA256_LE
                 ? 0
                 : err_set(err, CSN_E_SYSTEM, 0, "libcrypto has no SHA-256");
         if (rc == 0 &&
-                (archive_read_open(raw, stream, NULL, on_read, NULL) != ARCHIVE_OK ||
+                (archive_read_open(raw, stream, NULL, member_callback, NULL) != ARCHIVE_OK ||
                         archive_read_next_header(raw, &entry) < ARCHIVE_WARN))
                 rc = archive_unreadable(raw, err);
         while (rc == 0 && (n = archive_read_data(raw, piece, PIECE)) > 0) {

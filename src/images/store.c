@@ -28,7 +28,7 @@ static int open_folder(const char *path, bool make, struct csn_error *err)
                         "open the folder of images %s", path);
         /* Whatever the umask is: another user id mounts the images. */
         if (made && fchmod(fd, 0755) < 0)
-                return images_failed(err, errno, "chmod %s", path);
+                return err_storage(err, errno, "chmod %s", path);
         return take_fd(&fd);
 }
 
@@ -42,7 +42,7 @@ int images_open(const char *path, bool make, struct images **ret, struct csn_err
         if (names_fd < 0)
                 return err_set(err, errno == ENOENT ? CSN_E_INPUT : CSN_E_SYSTEM, errno, "open %s/" IMAGE_NAMES, path);
         if (made && fchmod(names_fd, 0755) < 0)
-                return images_failed(err, errno, "chmod %s/" IMAGE_NAMES, path);
+                return err_storage(err, errno, "chmod %s/" IMAGE_NAMES, path);
         struct images *images = mem_alloc(sizeof *images);
         *images = (struct images){ .path = mem_copy(path, strlen(path)) };
         images->fd = take_fd(&fd);
@@ -272,7 +272,7 @@ int image_remove(struct images *images, const char *name, struct csn_error *err)
                 return -err->code;
         if (unlinkat(images->names_fd, name, 0) < 0)
                 return errno == ENOENT ? unknown(images->path, name, "name", err)
-                                       : images_failed(err, errno, "remove the image %s", name);
+                                       : err_storage(err, errno, "remove the image %s", name);
         images_sweep(images);
         return 0;
 }
@@ -287,16 +287,16 @@ int image_stage(struct images *images, struct image_staging *ret, struct csn_err
         for (int i = 0; i < TRIES_MAX && rc <= 0; i++) {
                 hex_random(IMAGE_ID_LEN / 2, staging.id);
                 if (mkdirat(images->fd, staging.id, 0700) < 0 && errno != EEXIST)
-                        return images_failed(err, errno, "make a folder in %s", images->path);
+                        return err_storage(err, errno, "make a folder in %s", images->path);
                 rc = lock_id(images->fd, staging.id, LOCK_EX, &staging.fd);
         }
         if (rc <= 0)
-                return images_failed(err, errno, "lock a folder in %s", images->path);
+                return err_storage(err, errno, "lock a folder in %s", images->path);
         if (mkdirat(staging.fd, IMAGE_TREE, 0755) < 0 ||
                 (staging.tree_fd = openat(staging.fd, IMAGE_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
                         0 ||
                 fchmod(staging.tree_fd, 0755) < 0) {
-                rc = images_failed(err, errno, "make a folder in %s", images->path);
+                rc = err_storage(err, errno, "make a folder in %s", images->path);
                 image_abort(images, &staging);
                 return rc;
         }
@@ -324,11 +324,11 @@ static int give_name(struct images *images, const struct stored_image *image, co
                 if (symlinkat(target, images->names_fd, image->name) == 0)
                         return 0;
                 return errno == EEXIST ? image_exists(image->name, err)
-                                       : images_failed(err, errno, "give an image its name");
+                                       : err_storage(err, errno, "give an image its name");
         }
         if (symlinkat(target, images->names_fd, temporary) < 0 ||
                 renameat(images->names_fd, temporary, images->names_fd, image->name) < 0)
-                return images_failed(err, errno, "give an image its name");
+                return err_storage(err, errno, "give an image its name");
         return 0;
 }
 
@@ -340,7 +340,7 @@ int image_publish(struct images *images, struct image_staging *staging, struct s
         int rc = image_may_be_named(image->name, err);
         rc = rc < 0 ? rc : image_write_manifest(staging->fd, image, err);
         if (rc == 0 && (fchmod(staging->fd, 0755) < 0 || syncfs(staging->fd) < 0))
-                rc = images_failed(err, errno, "write an image to the disk");
+                rc = err_storage(err, errno, "write an image to the disk");
         rc = rc < 0 ? rc : give_name(images, image, staging->id, replace, err);
         if (rc < 0) {
                 image_abort(images, staging);

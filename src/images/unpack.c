@@ -37,7 +37,7 @@ static int unwritable(const struct unpacker *unpacker)
         int sys = errno;
         snprintf(name, sizeof name, "%s", unpacker->member);
         image_clean_text(name);
-        return images_failed(unpacker->err, sys, "write \"%s\" of an image", name);
+        return err_storage(unpacker->err, sys, "write \"%s\" of an image", name);
 }
 
 /* ---- members of this layer ---- */

@@ -156,7 +156,7 @@ static int refused(const struct importer *importer, const char *fmt, ...)
 
 static int unwritable(const struct importer *importer)
 {
-        return layers_failed(importer->err, errno, "write a layer");
+        return err_storage(importer->err, errno, "write a layer");
 }
 
 /* A read error of the archive is the archive's fault: it is cut, or is none. */

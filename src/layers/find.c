@@ -32,7 +32,7 @@ static int hold(const struct layers *layers, const char *id, int *ret_fd, struct
 {
         int rc = lock_name(layers->fd, hex_of(id), O_RDONLY | O_DIRECTORY, LOCK_SH, ret_fd);
         if (rc < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
-                return layers_failed(err, errno, "open %s/%s", layers->path, hex_of(id));
+                return err_storage(err, errno, "open %s/%s", layers->path, hex_of(id));
         return rc > 0;
 }
 
@@ -118,7 +118,7 @@ int layers_list(struct layers *layers, struct arena *arena, struct layer **ret, 
 {
         struct list list = { .layers = layers, .arena = arena };
         if (folder_each(layers->fd, list_name, &list) < 0)
-                return layers_failed(err, errno, "list %s", layers->path);
+                return err_storage(err, errno, "list %s", layers->path);
         *ret = arena_alloc(arena, (list.n + 1) * sizeof **ret);
         *ret_n = list.n;
         if (list.n) {
@@ -139,7 +139,7 @@ static int compare_tree(int dir_fd, const struct layer_meta *meta, struct arena 
         struct tree_facts facts;
         auto_fd tree = openat(dir_fd, TREE_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (tree < 0)
-                return layers_failed(err, errno, "open the tree of a layer");
+                return err_storage(err, errno, "open the tree of a layer");
         int rc = tree_read(tree, false, &limits, arena, &facts, err);
         if (rc < 0 && err->code != CSN_E_INPUT)
                 return rc;
@@ -188,7 +188,7 @@ int layers_remove(struct layers *layers, const char *id, struct csn_error *err)
                 return -CSN_E_INPUT;
         if (layer_move_away(layers, hex_of(id), name) < 0)
                 return errno == ENOENT ? no_layer(layers, id, err)
-                                       : layers_failed(err, errno, "remove %s/%s", layers->path, hex_of(id));
+                                       : err_storage(err, errno, "remove %s/%s", layers->path, hex_of(id));
         staging_remove(layers, name);
         return 0;
 }

@@ -10,16 +10,6 @@
 #define TRIES_MAX 100   /* a name that changes its folder each time that it is locked */
 #define LEFTOVER_S 3600 /* age of a temporary file of memory.c that nobody renames any more */
 
-int layers_failed(struct csn_error *err, int sys, const char *fmt, ...)
-{
-        char text[sizeof err->text];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        return err_set(err, sys == ENOSPC || sys == EDQUOT ? CSN_E_BUSY : CSN_E_SYSTEM, sys, "%s", text);
-}
-
 int lock_name(int parent_fd, const char *name, int open_flags, int operation, int *ret_fd)
 {
         for (int i = 0; i < TRIES_MAX; i++) {
@@ -121,14 +111,14 @@ static int open_folder(const char *path, int *ret_fd, struct csn_error *err)
         if (!made && errno == ENOENT)
                 made = io_make_folders(path) == 0;
         if (!made && errno != EEXIST)
-                return layers_failed(err, errno, "make the folder of layers %s", path);
+                return err_storage(err, errno, "make the folder of layers %s", path);
         auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
                 return err_set(err, errno == ENOTDIR ? CSN_E_CONFIG : CSN_E_SYSTEM, errno,
                         "open the folder of layers %s", path);
         /* Whatever the umask is: another user id mounts the layers. */
         if (made && fchmod(fd, 0755) < 0)
-                return layers_failed(err, errno, "chmod %s", path);
+                return err_storage(err, errno, "chmod %s", path);
         *ret_fd = take_fd(&fd);
         return 0;
 }
@@ -136,10 +126,10 @@ static int open_folder(const char *path, int *ret_fd, struct csn_error *err)
 static int open_inner(const struct layers *layers, const char *name, int *ret_fd, struct csn_error *err)
 {
         if (mkdirat(layers->fd, name, 0700) < 0 && errno != EEXIST)
-                return layers_failed(err, errno, "make the folder %s/%s", layers->path, name);
+                return err_storage(err, errno, "make the folder %s/%s", layers->path, name);
         *ret_fd = openat(layers->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (*ret_fd < 0)
-                return layers_failed(err, errno, "open the folder %s/%s", layers->path, name);
+                return err_storage(err, errno, "open the folder %s/%s", layers->path, name);
         return 0;
 }
 
@@ -210,7 +200,7 @@ int layers_lock(struct layers *layers, const char *key, int *ret_fd, struct csn_
         if (key_check(key, err) < 0)
                 return -CSN_E_INPUT;
         int rc = lock_name(layers->lock_fd, key, O_RDWR | O_CREAT, LOCK_EX, ret_fd);
-        return rc < 0 ? layers_failed(err, errno, "lock %s/.lock/%s", layers->path, key) : rc;
+        return rc < 0 ? err_storage(err, errno, "lock %s/.lock/%s", layers->path, key) : rc;
 }
 
 void layers_unlock(struct layers *layers, const char *key, int *fd)

@@ -51,7 +51,7 @@ static int refused(const struct walk *walk, const char *fmt, ...)
 
 static int unreadable(const struct walk *walk, const char *what)
 {
-        return layers_failed(walk->err, errno, "%s %.300s of the layer", what,
+        return err_storage(walk->err, errno, "%s %.300s of the layer", what,
                 walk->path[0] ? walk->path : TREE_FOLDER);
 }
 

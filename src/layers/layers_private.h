@@ -14,9 +14,6 @@ struct layers {
         int staging_fd, lock_fd, requests_fd, failed_fd;
 };
 
-/* err_set() with CSN_E_SYSTEM, or with CSN_E_BUSY for a full disk. */
-int layers_failed(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
-
 /* ---- folder.c ---- */
 
 /*

@@ -21,7 +21,7 @@ static int remember(int dir_fd, const char *hash, json_t *json, struct csn_error
         snprintf(name, sizeof name, ".%s", random);
         auto_fd fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         int rc = fd < 0 || io_write_all(fd, text, strlen(text)) < 0 || renameat(dir_fd, name, dir_fd, hash) < 0
-                ? layers_failed(err, errno, "remember the request %s", hash)
+                ? err_storage(err, errno, "remember the request %s", hash)
                 : 0;
         if (rc < 0 && fd >= 0)
                 unlinkat(dir_fd, name, 0);

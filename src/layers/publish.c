@@ -30,11 +30,11 @@ int layers_stage(struct layers *layers, struct layer_staging *ret, struct csn_er
         for (int i = 0; i < TRIES_MAX && rc == 0; i++)
                 rc = make_locked(layers, &staging);
         if (rc <= 0)
-                return layers_failed(err, rc < 0 ? errno : EAGAIN, "make a folder in %s/.staging", layers->path);
+                return err_storage(err, rc < 0 ? errno : EAGAIN, "make a folder in %s/.staging", layers->path);
         if (mkdirat(staging.fd, TREE_FOLDER, 0755) < 0 ||
                 (staging.tree_fd = openat(staging.fd, TREE_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
                         0) {
-                rc = layers_failed(err, errno, "make a folder in %s/.staging", layers->path);
+                rc = err_storage(err, errno, "make a folder in %s/.staging", layers->path);
                 layers_abort(layers, &staging);
                 return rc;
         }
@@ -66,7 +66,7 @@ static int write_meta(const struct layer_staging *staging, const struct layer_me
                         META_FILE " would have more than %llu bytes, or has a text that is not UTF-8", LAYER_META_MAX);
         auto_fd fd = openat(staging->fd, META_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         int rc = fd < 0 || io_write_all(fd, text, len) < 0 || fchmod(fd, 0644) < 0
-                ? layers_failed(err, errno, "write " META_FILE " of a layer")
+                ? err_storage(err, errno, "write " META_FILE " of a layer")
                 : 0;
         free(text);
         return rc;
@@ -110,18 +110,18 @@ static int freeze(const struct layer_staging *staging, const struct layer_limits
 static int publish(struct layers *layers, struct layer_staging *staging, const char *hex, struct csn_error *err)
 {
         if (fchmod(staging->fd, 0755) < 0 || syncfs(staging->fd) < 0)
-                return layers_failed(err, errno, "write a layer to the disk");
+                return err_storage(err, errno, "write a layer to the disk");
         if (renameat(layers->staging_fd, staging->name, layers->fd, hex) < 0) {
                 /* A layer is never empty, so rename(2) does not replace one. */
                 if (errno != EEXIST && errno != ENOTEMPTY)
-                        return layers_failed(err, errno, "publish a layer in %s", layers->path);
+                        return err_storage(err, errno, "publish a layer in %s", layers->path);
                 layers_abort(layers, staging);
                 return 0;
         }
         fd_close(&staging->tree_fd);
         fd_close(&staging->fd);
         if (fsync(layers->fd) < 0)
-                return layers_failed(err, errno, "write %s to the disk", layers->path);
+                return err_storage(err, errno, "write %s to the disk", layers->path);
         return 0;
 }
 

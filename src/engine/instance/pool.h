@@ -48,8 +48,8 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch);
 /* Whether a zygote is starting. */
 bool pools_zygote_comes(const struct pools *pools);
 /*
- * The zygote of a launch, or 0; then one is started.  0 for an imported image, whose interpreters start cold.  `pools`
- * may be NULL.
+ * The id of the zygote that serves a launch.  0: no zygote serves yet, and the call has begun to start a zygote; for a
+ * launch in an imported image, no zygote is started, and Python starts cold.  `pools` may be NULL.
  */
 uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch);
 

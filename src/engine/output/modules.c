@@ -23,7 +23,7 @@ static const char *const node_folders[] = { "/usr/share/nodejs", "/usr/lib/nodej
 struct missing {
         const char *language, *type, *begin;
         const char *const *folders;
-        const char *library; /* what is there without any package */
+        const char *library; /* "the standard library": modules that each program has */
 };
 
 static const struct missing kinds[] = {

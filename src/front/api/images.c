@@ -4,7 +4,7 @@
 
 #define LISTED_MAX 10000 /* images of a list; the ceiling of image_list.images in answers.def */
 
-/* A request whose answer a helper thread reads from the folder of images. */
+/* A GET request; a helper thread reads the answer from the folder of images. */
 struct image_work {
         struct job job;
         struct http_request *request; /* NULL: the client has gone */
@@ -64,7 +64,7 @@ static json_t *describe(const struct stored_image *image)
                 "files", (json_int_t)image->files, "interpreters", interpreters, "libraries", libraries);
 }
 
-/* An image whose description is damaged is in the list of caisson image list alone. */
+/* The answer leaves out an image with a damaged description; caisson image list shows it. */
 static void work_read(struct job *job)
 {
         struct image_work *work = job->owner;

@@ -103,7 +103,7 @@ static int run_program(struct tester *tester, const char *language, const char *
         return rc;
 }
 
-/* ---- what is tried ---- */
+/* ---- the libraries that image test uses ---- */
 
 /* PEP 503: case, and which of - _ . it is, make no difference. */
 static bool is_same_name(const char *a, const char *b)
