@@ -164,7 +164,7 @@ BASH_TRACES = r"""
 {
   set | grep -v '^\(BASHPID\|SECONDS\|PIPESTATUS\|BASH_ARGC\)='; shopt; set -o; export -p; trap; jobs; alias; hash
   caller; umask; declare -F; echo "[$!][$?][$_][$0][$#][$-][$LINENO][${BASH_SOURCE[*]}][$BASH_COMMAND]"
-  env; ls -l /proc/$$/fd | grep -c socket; ls /proc/$$/fd
+  env; ls -l /proc/$$/fd >descriptors; grep -c socket descriptors; ls /proc/$$/fd
 } 2>&1
 nothing_of_this_name
 """
