@@ -41,11 +41,19 @@ static int reopen(int path_fd, int flags, mode_t rights)
         return fd;
 }
 
-/* A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours. */
+/*
+ * A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours.  Without privileges both
+ * have our uid, and Landlock refuses the sandbox's folder to the engine.
+ */
 static bool is_foreign(int dir_fd)
 {
         struct stat st;
-        return helpers_are_there() && (fstat(dir_fd, &st) < 0 || st.st_uid != geteuid());
+        if (!helpers_are_there())
+                return false;
+        if (fstat(dir_fd, &st) < 0 || st.st_uid != geteuid())
+                return true;
+        auto_fd fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0;
 }
 
 static int open_by_helper(int home_fd, const char *name, struct csn_error *err)
