@@ -8,6 +8,8 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -353,6 +355,48 @@ class DaemonRow(Row):
                 '"stdout":' + json.dumps(self.prints), stdin=json.dumps(self.request))
             daemon.settle()
             return Slice([ns for ns, in samples], elapsed, daemon.cpu_since(self.cpu_by, before))
+
+
+class LayerRow(DaemonRow):
+    """Requests with packages, which are those of the host as wheels.  The layer is built once, from an index that has gone when runs are timed."""
+
+    WHEELS = {"numpy": (["numpy"], []), "pandas": (["pandas", "dateutil", "pytz", "six.py"], ["numpy"])}
+    HOST = Path("/usr/lib/python3/dist-packages")
+
+    def __init__(self, name, base, runs, code, module):
+        super().__init__(name, base, runs, {"language": "python", "code": CODES[code], "packages": [module]}, expected(code))
+        self.module = module
+
+    def missing(self, bench):
+        absent = [name for names, _ in self.WHEELS.values() for name in names if not (self.HOST / name).exists()]
+        return super().missing(bench) or (f"the host has no {', '.join(absent)}" if absent else None)
+
+    def files(self, names):
+        """Without the tests of the packages, which are most of their files."""
+        paths = [path for name in names for path in ([self.HOST / name] if (self.HOST / name).is_file() else (self.HOST / name).rglob("*"))]
+        return {str(path.relative_to(self.HOST)): path.read_bytes() for path in paths
+                if path.is_file() and path.suffix != ".pyc" and "tests" not in path.parts}
+
+    def prepare(self, bench):
+        sys.path.append(str(BENCH.parent / "tests" / "lib"))
+        from private_index import PrivateIndex
+        self.folder = tempfile.TemporaryDirectory(prefix="caisson-bench-layers-")
+        os.chmod(self.folder.name, 0o755)       # sandboxes have another user id
+        with PrivateIndex() as index:
+            for name, (names, needs) in self.WHEELS.items():
+                index.add_wheel(name, "1.0", self.files(names), requires=needs)
+            self.settings = {"packages.cache_dir": self.folder.name, "packages.python.index_url": index.url, "packages.min_age": 0}
+            with bench.daemon(self.settings) as daemon:
+                super().warm(bench, daemon)
+
+    def warm(self, bench, daemon):
+        super().warm(bench, daemon)
+        code, deadline = f"import sys\nprint({self.module!r} in sys.modules)", time.monotonic() + WITHIN_SECONDS
+        while daemon.run({**self.request, "code": code})["stdout"] != "True\n":
+            if time.monotonic() > deadline:
+                raise Broken(f"no zygote loads {self.module}")
+            time.sleep(0.1)
+        daemon.settle()
 
 
 class StartRow(Row):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, MemoryRow, ParseRow, PolicyRow,
+from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, LayerRow, MemoryRow, ParseRow, PolicyRow,
                   ProcessPerCaseRow, ProcessRow, StartBoundRow, StartRow, ToolRow, expected, human_eval, small_submissions)
 
 # A worker of Node takes eight times the processor time to start that a default pause has, and runs beside it on both processors.
@@ -85,6 +85,8 @@ def ours():
     for code in CODES:
         yield DaemonRow(f"caissond data {code}", f"floor data {code}", 50, python_request(code, profile="data"),
                         expected(code), "data")
+    for code in ("numpy", "pandas"):
+        yield LayerRow(f"caissond layer {code}", f"caissond data {code}", 50, code, "pandas")
     node, bash = {"language": "javascript", "code": "console.log(1)"}, {"language": "bash", "code": "echo 1"}
     yield DaemonRow("caissond node", "peer node", 25, node, "1\n", "node", think=NODE_PAUSES)
     yield DaemonRow("caissond bash", "peer bash", 50, bash, "1\n", "bash")
@@ -177,6 +179,8 @@ GOALS = [
     Goal("ready, pandas loaded, pandas: p50 / floor p50", 0.5, row="caissond data pandas", over="floor data pandas"),
     Goal("ready, pandas loaded, pandas: p99 / floor p50", 3, row="caissond data pandas", figure="p99",
          over="floor data pandas"),
+    Goal("layer, pandas loaded, numpy: p50 / image data p50", 1.3, row="caissond layer numpy", over="caissond data numpy"),
+    Goal("layer, pandas loaded, pandas: p50 / image data p50", 1.3, row="caissond layer pandas", over="caissond data pandas"),
     Goal("on demand: p50 / floor p50", 1.6, row="caissond print, on demand", over=SYSTEM),
     Goal("CPU per run / floor CPU", 2, row="caissond print", figure="cpu", over=SYSTEM, over_figure="cpu"),
     Goal("runs per second, 8 clients / forks", at_least=0.55, row="caissond, 8 clients", figure="rate", over=FORKS,

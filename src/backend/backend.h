@@ -127,8 +127,12 @@ struct backend {
         void (*look)(struct backend_link *link, uint32_t id);
         /* whether the supervisor is silent for HELPER_SILENT periods; NULL: no supervisor */
         bool (*is_silent)(const struct backend_link *link);
-        int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_program *program,
-                struct csn_error *err);
+        /*
+         * Start a zygote.  Of the shape count memory_bytes, the layers and the image that it has, and domain: `id` for
+         * a domain of its own (docs/design/python-zygote.md), or 0.
+         */
+        int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_shape *shape,
+                const struct wire_program *program, struct csn_error *err);
         void (*retire)(struct backend_link *link, uint32_t id);
         void (*close)(struct backend_link *link);
 };

@@ -676,12 +676,12 @@ static void native_freeze(struct backend_link *link, uint32_t id, bool on)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
-static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program,
-        struct csn_error *err)
+static int native_zygote(struct backend_link *link, uint32_t id, const struct wire_shape *shape,
+        const struct wire_program *program, struct csn_error *err)
 {
         struct buf message;
         buf_init(&message, WIRE_MAX);
-        return send_message(link, &message, wire_put_command(&message, WIRE_ZYGOTE, id, program), err);
+        return send_message(link, &message, wire_put_zygote(&message, id, shape, program), err);
 }
 
 static void native_retire(struct backend_link *link, uint32_t id)

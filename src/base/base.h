@@ -297,6 +297,8 @@ int loop_new(struct loop **ret, struct csn_error *err);
  * Children of fork(3) have default scheduling.
  */
 void loop_set_batch_scheduling(void);
+/* Undo loop_set_batch_scheduling() in a copy of the process that clone3(2) made; fork(3) does so by itself. */
+void loop_set_usual_scheduling(void);
 void loop_free(struct loop *loop);
 /* The epoll descriptor: readable when loop_step() would serve a watch. */
 int loop_fd(struct loop *loop);

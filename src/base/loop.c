@@ -61,16 +61,22 @@ static int set_scheduling(uint32_t policy, uint64_t slice_ns)
         return (int)syscall(SYS_sched_setattr, 0, &next, 0);
 }
 
-static void as_everybody(void)
+static bool is_batch;
+
+void loop_set_usual_scheduling(void)
 {
-        set_scheduling(SCHED_OTHER, 0);
+        if (is_batch)
+                set_scheduling(SCHED_OTHER, 0);
+        is_batch = false;
 }
 
 void loop_set_batch_scheduling(void)
 {
         if (sched_getscheduler(0) != SCHED_OTHER)
                 return;   /* somebody has chosen for us */
-        if (set_scheduling(SCHED_BATCH, LONG_SLICE_NS) < 0 || pthread_atfork(NULL, NULL, as_everybody) != 0)
+        is_batch = true;
+        if (set_scheduling(SCHED_BATCH, LONG_SLICE_NS) < 0 ||
+                pthread_atfork(NULL, NULL, loop_set_usual_scheduling) != 0)
                 log_text(LOG_WARN, "SCHED_BATCH is refused, so runs are interrupted more often");
 }
 

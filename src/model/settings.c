@@ -167,6 +167,12 @@ static int wrong(struct csn_error *err, const char *key, const char *fmt, ...)
         return -CSN_E_CONFIG;
 }
 
+/* Dotted names between commas or blanks. */
+static bool are_modules(const char *text)
+{
+        return !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_., ")];
+}
+
 static int set(struct settings *settings, struct setting *setting, const char *text, const char *source,
                struct csn_error *err)
 {
@@ -179,6 +185,9 @@ static int set(struct settings *settings, struct setting *setting, const char *t
         if ((in_seconds ? model_set_text : model_set_value)(setting->object, field, setting->into, text, setting->key,
                                                             &settings->arena, &why) < 0)
                 return wrong(err, setting->key, "%s: %s", source, why.text);
+        if (strcmp(setting->key, "packages.preload") == 0 && !are_modules(text))
+                return wrong(err, setting->key, "%s: %s is \"%.80s\"; it has to be names of modules between commas, such "
+                             "as pandas,matplotlib.pyplot", source, setting->key, text);
         snprintf(setting->source, sizeof setting->source, "%s", source);
         return 0;
 }
@@ -228,7 +237,7 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 /* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
-        static const char *const keys[] = { "packages.allow", "packages.deny" };
+        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;

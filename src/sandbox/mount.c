@@ -535,16 +535,37 @@ int mount_child(struct plan *plan, struct csn_error *err)
         return own_root ? enter_root(root, err) : 0;
 }
 
-int mount_zygote(struct csn_error *err)
+/* The template has a /proc of the outer init's pid namespace, which the image's root gets a copy of. */
+static int open_zygote_root(const struct wire_shape *shape, int *ret, struct csn_error *err)
+{
+        if (!has_image(shape)) {
+                *ret = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+                return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /") : 0;
+        }
+        auto_fd template = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        auto_fd root = -1;
+        if (template < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open /");
+        if (image_root_build(shape, &root, err) < 0 || mount_attach_copy(template, root, "proc", err) < 0)
+                return -err->code;
+        *ret = take_fd(&root);
+        return 0;
+}
+
+int mount_zygote(const struct wire_shape *shape, struct csn_error *err)
 {
         static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "4096" }, { "mode", "1777" },
                 { NULL, NULL } };
         static const char *const targets[] = { "home/user", "tmp", "dev/shm" };
-        auto_fd root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (root < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open /");
+        auto_fd root = -1;
+        struct layer_trees layers = { -1, -1 };
+        if (open_layers(shape, &layers, err) < 0 || open_zygote_root(shape, &root, err) < 0 ||
+                attach_layers(root, &layers, err) < 0)
+                return -err->code;
+        fd_close(&layers.python);
+        fd_close(&layers.node);
         for (size_t i = 0; i < ARRAY_LEN(targets); i++)
                 if (mount_attach_new(root, "tmpfs", targets[i], options, ATTR_DATA, err) < 0)
                         return -err->code;
-        return 0;
+        return has_image(shape) ? enter_root(root, err) : 0;
 }

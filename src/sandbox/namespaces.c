@@ -66,6 +66,15 @@ int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err)
         return map_block(folder, first, first + UID_BLOCK - 1, err);
 }
 
+/* The owner of the namespace is the zygote's uid, so the namespace's own process may not map another uid. */
+int ns_map_user(pid_t pid, uint32_t uid, struct csn_error *err)
+{
+        char folder[32], map[64];
+        snprintf(folder, sizeof folder, "/proc/%d", pid);
+        snprintf(map, sizeof map, "%d %u 1", SANDBOX_UID, uid);
+        return write_maps(folder, GROUPS_DENY, map, map, err);
+}
+
 static int map_self(uint32_t outer, enum groups groups, struct csn_error *err)
 {
         char map[64];
@@ -108,8 +117,7 @@ static int listen_for_tools(struct plan *plan, struct csn_error *err)
 
 int ns_child(struct plan *plan, struct csn_error *err)
 {
-        /* A block was mapped by the outer init, which alone has the right to. */
-        if (!(plan->shape.flags & WIRE_ROOT) && map_self(plan->outer_init_uid, GROUPS_DENY, err) < 0)
+        if (!ns_is_mapped_outside(plan) && map_self(plan->outer_init_uid, GROUPS_DENY, err) < 0)
                 return -err->code;
         plan->boundary.host_uid = plan->host_uid;
         plan->boundary.ids = 1;

@@ -60,8 +60,10 @@ static void answer(const struct outer_init_state *outer_init_state, const struct
  * A user namespace belongs to whoever makes it, and what is counted inside is counted against its owner too
  * (kernel/ucount.c): each is made with the sandbox' own id as effective id.
  */
-static int become_owner(const struct outer_init_state *outer_init_state, uint32_t uid)
+static int become_owner(const struct outer_init_state *outer_init_state, const struct plan *plan)
 {
+        /* The owner of a namespace enters it without a capability: so a zygote reaches the sandboxes of its domain. */
+        uint32_t uid = plan->shape.domain ? ZYGOTE_UID : plan->outer_init_uid;
         if (outer_init_state->rootless)
                 return 0;
         return setresgid((gid_t)-1, uid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0 ? -1 : 0;
@@ -74,17 +76,27 @@ static int become_outer_init(const struct outer_init_state *outer_init_state)
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
+/* A sandbox waits until its parent was told of it.  Without its maps it fails in its first step and says why. */
+static void map_outside(const struct plan *plan, pid_t pid)
+{
+        struct csn_error err;
+        int rc = plan->shape.flags & WIRE_ROOT ? ns_map_block(pid, plan->outer_init_uid, &err)
+                                               : ns_map_user(pid, plan->outer_init_uid, &err);
+        if (rc < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+}
+
 static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *plan, int fds[WIRE_FDS_MAX],
         int *ret_pid_fd, struct csn_error *err)
 {
         mount_look();
         struct net *net = nets_enter(&outer_init_state->nets, err);
         int rc = net ? 0 : -err->code;
-        if (rc == 0 && become_owner(outer_init_state, plan->outer_init_uid) < 0)
+        if (rc == 0 && become_owner(outer_init_state, plan) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
-        bool rooted = plan->shape.flags & WIRE_ROOT;
+        bool mapped = ns_is_mapped_outside(plan);
         /* Its maps are a file of its uid's then, which we may write; a change of ids forgets it, for us too. */
-        if (rc == 0 && rooted && prctl(PR_SET_DUMPABLE, 1) < 0)
+        if (rc == 0 && mapped && prctl(PR_SET_DUMPABLE, 1) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         uint64_t made = plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
         pid_t pid = rc < 0 ? -1 : clone_into(made, ret_pid_fd);
@@ -105,9 +117,8 @@ static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *p
                 return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
         }
         nets_give(&outer_init_state->nets, net, pid);
-        /* It waits until the parent was told of it.  Without its maps it fails in its first step and says why. */
-        if (rooted && ns_map_block(pid, plan->outer_init_uid, err) < 0)
-                log_text(LOG_ERROR, "%s", err->text);
+        if (mapped)
+                map_outside(plan, pid);
         return pid;
 }
 
@@ -128,9 +139,9 @@ static _Noreturn void zygote_main(const struct outer_init_state *outer_init_stat
         if (len <= 0)
                 _exit(1);
         if (wire_get_program(bytes, (size_t)len, &arena, &program, &err) == 0 &&
-                descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 && mount_zygote(&err) == 0 &&
+                descriptors_keep(mine, ARRAY_LEN(mine), &err) == 0 && mount_zygote(&plan->shape, &err) == 0 &&
                 limits_set(plan, 0, LIMITS_EARLY, &err) == 0 &&
-                privs_zygote(outer_init_state->rootless ? SANDBOX_UID : ZYGOTE_UID, &err) == 0 &&
+                privs_zygote(outer_init_state->rootless ? SANDBOX_UID : ZYGOTE_UID, plan->shape.domain, &err) == 0 &&
                 seccomp_zygote(&err) == 0) {
                 for (int sig = 1; sig < NSIG; sig++)
                         signal(sig, SIG_DFL);
@@ -268,6 +279,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, struct shared_tre
         struct csn_error err = { 0 };
         char go;
         prctl(PR_SET_NAME, "outer-init");
+        loop_set_usual_scheduling();
         int rc = descriptors_keep(mine, ARRAY_LEN(mine), &err);
         if (recv(outer_init_state.sock, &go, 1, 0) != 1)
                 _exit(1);
@@ -300,7 +312,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, struct shared_tre
 
 /* ---- the parent's side ---- */
 
-static int wait_ready(const struct outer_init *outer_init, struct csn_error *err)
+int outer_init_await(const struct outer_init *outer_init, struct csn_error *err)
 {
         struct outer_init_message message;
         ssize_t n;
@@ -355,7 +367,7 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
         outer_init->rootless = rootless;
         if (send(outer_init->sock, "", 1, MSG_NOSIGNAL) != 1)
                 return err_set(err, CSN_E_SYSTEM, errno, "let the outer init go on");
-        return wait_ready(outer_init, err);
+        return 0;
 }
 
 void outer_init_stop(struct outer_init *outer_init)

@@ -151,11 +151,12 @@ int privs_child(struct plan *plan, struct csn_error *err)
  * mounts, and CAP_SYS_PTRACE to look at its process 1.  All are those of the outer init's user namespace and reach
  * nothing of the host.
  */
-int privs_zygote(uint32_t uid, struct csn_error *err)
+int privs_zygote(uint32_t uid, bool owns, struct csn_error *err)
 {
         static const unsigned long kept[] = { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE };
+        size_t kept_n = owns ? 1 : ARRAY_LEN(kept);
         uint64_t bits = 0;
-        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        for (size_t i = 0; i < kept_n; i++)
                 bits |= 1ULL << kept[i];
         for (unsigned long cap = 0; cap < CAPS_END; cap++)
                 if (!(bits >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
@@ -173,7 +174,7 @@ int privs_zygote(uint32_t uid, struct csn_error *err)
         };
         if (syscall(SYS_capset, &header, sets) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "capset");
-        for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        for (size_t i = 0; i < kept_n; i++)
                 if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "raise an ambient capability");
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -107,7 +107,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
 }
 
 /* A pid of another pid namespace, in ours: the kernel tells it for the pidfd (proc(5), fdinfo). */
-static pid_t pid_of(int pid_fd)
+pid_t sandbox_pid_of(int pid_fd)
 {
         char path[48], text[512];
         snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pid_fd);
@@ -119,7 +119,7 @@ static pid_t pid_of(int pid_fd)
 
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err)
 {
-        pid_t pid = pid_of(pid_fd);
+        pid_t pid = sandbox_pid_of(pid_fd);
         if (pid <= 0)
                 return err_set(err, CSN_E_SYSTEM, 0, "a process ended while it was set up");
         return cgroup_leaf_enter(leaf, pid, err);
@@ -127,8 +127,8 @@ int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_er
 
 void sandbox_tree(const struct sandbox *sandbox, struct tree_usage *ret)
 {
-        pid_t pid = sandbox->pid_fd >= 0 ? pid_of(sandbox->pid_fd) : -1;
-        pid_t program = sandbox->program && sandbox->program_fd >= 0 ? pid_of(sandbox->program_fd) : -1;
+        pid_t pid = sandbox->pid_fd >= 0 ? sandbox_pid_of(sandbox->pid_fd) : -1;
+        pid_t program = sandbox->program && sandbox->program_fd >= 0 ? sandbox_pid_of(sandbox->program_fd) : -1;
         struct tree_usage more = { 0 };
         *ret = more;
         if (pid > 0)

@@ -22,6 +22,7 @@
  *   handoff.c      input files, arguments and environment from the engine, over the handoff socket
  *   inner_init.c   process 1 of a sandbox: starts the program, reaps, reports the exit status
  *   zygote_join.c  steps by which a zygote's child joins a sandbox
+ *   verify.c       the same steps, seen from outside                        parent side
  *   sandbox.c      a sandbox, seen from the supervisor
  *
  * The *parent* (caisson-supervisor) owns cgroup, uid and clocks; the parent alone decides how a run ended.  The
@@ -381,6 +382,16 @@ int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, st
  * user namespace.  Errors: as ns_map_outer_init().
  */
 int ns_map_block(pid_t pid, uint32_t first, struct csn_error *err);
+/*
+ * Outer init side: write the id maps of a sandbox in the domain of a zygote.  `uid` is the id of SANDBOX_UID in the
+ * outer init's user namespace.  Errors: as ns_map_outer_init().
+ */
+int ns_map_user(pid_t pid, uint32_t uid, struct csn_error *err);
+/* Whether the outer init writes the id maps: process 1 of such a sandbox has no right to. */
+static inline bool ns_is_mapped_outside(const struct plan *plan)
+{
+        return plan->shape.flags & WIRE_ROOT || (plan->shape.domain && !plan->abilities.rootless);
+}
 
 struct shared_trees;
 /*
@@ -396,9 +407,10 @@ void mount_look(void);
 
 /*
  * Reduce the caller to the capabilities of a zygote, needed to join a sandbox and kept over execve(2):
- * CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE.  Takes `uid` and sets no_new_privs.  Errors: CSN_E_SYSTEM.
+ * CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE.  `owns`: CAP_SYS_ADMIN alone, for a zygote that owns the user
+ * namespaces of the sandboxes of its domain.  Takes `uid` and sets no_new_privs.  Errors: CSN_E_SYSTEM.
  */
-int privs_zygote(uint32_t uid, struct csn_error *err);
+int privs_zygote(uint32_t uid, bool owns, struct csn_error *err);
 /* The zygote's filter.  Errors: CSN_E_SYSTEM. */
 int seccomp_zygote(struct csn_error *err);
 /*
@@ -406,8 +418,11 @@ int seccomp_zygote(struct csn_error *err);
  * user namespace.  Errors: CSN_E_SYSTEM.
  */
 int seccomp_outer_init(struct csn_error *err);
-/* Mount a private /tmp, /dev/shm and home for a zygote.  Errors: CSN_E_SYSTEM. */
-int mount_zygote(struct csn_error *err);
+/*
+ * Mount a private /tmp, /dev/shm and home for a zygote, and the layers and the image of its shape.  Errors:
+ * CSN_E_SYSTEM.
+ */
+int mount_zygote(const struct wire_shape *shape, struct csn_error *err);
 
 /* ---- seccomp programs, for the tests and the fuzzers ---- */
 
@@ -573,11 +588,15 @@ struct shared_trees {
 };
 
 /*
- * Start the outer init and wait until its root is built.  The caller owns *outer_init until outer_init_stop().
+ * Start an outer init, which then builds its root and sends OUTER_INIT_READY or OUTER_INIT_FAILED.  Requests may be
+ * sent before.  The caller owns *outer_init until outer_init_stop(), after an error too.
+ *
  * Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM.
  */
 int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless,
         const struct shared_folders *folders, struct csn_error *err);
+/* Wait for OUTER_INIT_READY.  Errors: those of the outer init; CSN_E_SYSTEM (it ended). */
+int outer_init_await(const struct outer_init *outer_init, struct csn_error *err);
 /* Kill the outer init; the kernel then kills all descendants (pid_namespaces(7)). */
 void outer_init_stop(struct outer_init *outer_init);
 
@@ -655,6 +674,15 @@ void sandbox_init(struct sandbox *sandbox);
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
         const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids,
         struct send_queue *outer_init, struct csn_error *err);
+
+/* The pid in the caller's pid namespace of the process of a pidfd; -1: it is dead, or the descriptor is no pidfd. */
+pid_t sandbox_pid_of(int pid_fd);
+/*
+ * Look from outside whether the joined interpreter is confined: uid, capabilities, no_new_privs, seccomp, namespaces,
+ * cgroup.  Landlock and the content of its last filter cannot be seen.  For an interpreter from a zygote with foreign
+ * code, after INNER_INIT_CONFINED and before the program.  Errors: CSN_E_SYSTEM (it is not).
+ */
+int sandbox_verify(const struct sandbox *sandbox, struct csn_error *err);
 
 /* Move a process into a cgroup, by its pidfd.  Errors: CSN_E_SYSTEM. */
 int sandbox_enter_leaf(const struct cgroup_leaf *leaf, int pid_fd, struct csn_error *err);

@@ -55,6 +55,7 @@ void job_free(struct job *job)
                         *at = job->next;
                         break;
                 }
+        domain_leave(job->domain);
         free(job);
 }
 
@@ -305,7 +306,7 @@ void job_advance(struct job *job)
                 if ((rc = sandbox_limit(&job->sandbox, &err)) == 0)
                         rc = sandbox_tell(&job->sandbox, INNER_INIT_GUEST, &err);
         } else if (job->state == JOB_READY && job->interpreter == PENDING_ZYGOTE) {
-                struct send_queue *zygote = zygote_send_queue(job->sup, job->zygote, &known);
+                struct send_queue *zygote = zygote_send_queue(job->domain, job->zygote, &known);
                 if (!known)
                         rc = err_set(&err, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
                 if (!zygote && known)
@@ -372,7 +373,7 @@ static void take_isolation(struct job *job, const struct inner_init_message *rea
         job->boundary.controllers = cgroup_leaf_limited(&sandbox->leaf, ready->procs_fds);
         job->boundary.cgroup = job->boundary.controllers ? cgroup_mode(job->sup->cgroups) : WIRE_CGROUP_NONE;
         job->boundary.own_uid = sandbox->uid_lock >= 0;
-        job->boundary.rootless = job->sup->outer_init.rootless;
+        job->boundary.rootless = job->domain->outer_init.rootless;
 }
 
 /* What a process has done to itself, told before it looked at anything foreign. */
@@ -402,10 +403,11 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 job->sandbox.program && !job->interpreter_ready) {
                 job->interpreter_ready = true;
                 take_facts(job, &message->boundary);
-                if (job->host) {
+                int rc = job->domain->id ? sandbox_verify(&job->sandbox, &err) : 0;
+                if (rc == 0 && job->host) {
                         tell_boundary(job, WIRE_CONFINED);
                         wait_for_engine(job, JOB_CONFINED);
-                } else if (sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
+                } else if (rc < 0 || sandbox_tell(&job->sandbox, INNER_INIT_RELEASE, &err) < 0) {
                         job_refuse(job, &err);
                 }
         } else if (message->op == INNER_INIT_CLOSED && !by_program && !job->told && !job->confinement_reported &&
@@ -614,11 +616,14 @@ int job_watch(struct job *job, struct csn_error *err)
         return 0;
 }
 
-struct job *job_new(struct supervisor *sup, uint32_t id)
+struct job *job_new(struct domain *domain, uint32_t id)
 {
+        struct supervisor *sup = domain->sup;
         struct job *job = mem_alloc(sizeof *job);
+        domain->users++;
         *job = (struct job){ .next = sup->jobs,
                 .sup = sup,
+                .domain = domain,
                 .id = id,
                 .asked_us = clock_us(),
                 .control = { .ready = job_control, .owner = job },

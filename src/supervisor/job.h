@@ -5,7 +5,7 @@
 #ifndef SUPERVISOR_JOB_H
 #define SUPERVISOR_JOB_H
 
-#include "supervisor/supervisor_private.h"
+#include "supervisor/domain.h"
 
 enum job_state {
         JOB_MAKING,            /* the outer init was asked to create process 1 */
@@ -32,6 +32,7 @@ enum pending_step { PENDING_NONE, PENDING_WORKER, PENDING_ZYGOTE, PENDING_GUEST 
 struct job {
         struct job *next;
         struct supervisor *sup;
+        struct domain *domain;     /* of which the job is a user */
         uint32_t id;
         enum job_state state;
         struct sandbox sandbox;
@@ -62,8 +63,8 @@ struct job {
         bool quarantined;
 };
 
-/* Allocate a job in state JOB_MAKING and add the job to supervisor.jobs.  Never NULL. */
-struct job *job_new(struct supervisor *sup, uint32_t id);
+/* Allocate a job in state JOB_MAKING and add the job to supervisor.jobs, as a user of the domain.  Never NULL. */
+struct job *job_new(struct domain *domain, uint32_t id);
 /* Stop the job's watches and timers, remove the job from the list and free the memory. */
 void job_free(struct job *job);
 /* Watch the control socket of process 1 and the OOM eventfd, once the sandbox is open.  Errors: CSN_E_SYSTEM. */

@@ -1,6 +1,8 @@
 /* All sandboxes: what the engine asks of one, and what the outer init and zygotes tell of it. */
 #include "supervisor/job.h"
 
+#include <signal.h>
+
 static struct job *find_job(struct supervisor *sup, uint32_t id)
 {
         for (struct job *job = sup->jobs; job; job = job->next)
@@ -11,9 +13,16 @@ static struct job *find_job(struct supervisor *sup, uint32_t id)
 
 /* ---- what the outer init and zygotes say ---- */
 
-bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+/* A zygote with foreign code may name any job, so the job has to be of the same domain. */
+static struct job *find_job_of(struct domain *domain, uint32_t id)
 {
-        struct job *job = find_job(sup, id);
+        struct job *job = find_job(domain->sup, id);
+        return job && job->domain == domain ? job : NULL;
+}
+
+bool job_made(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+{
+        struct job *job = find_job_of(domain, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
         if (!job || (job->state != JOB_MAKING && job->state != JOB_DYING) || job->sandbox.pid)
@@ -33,9 +42,9 @@ bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const 
         return true;
 }
 
-bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+bool job_forked(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
 {
-        struct job *job = find_job(sup, id);
+        struct job *job = find_job_of(domain, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
         if (!job || !job->forking)
@@ -50,7 +59,7 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
                 }
                 return true;
         }
-        const struct job *host = job->host ? find_job(sup, job->host) : job;
+        const struct job *host = job->host ? find_job(domain->sup, job->host) : job;
         int rc = 0;
         if (error) {
                 err = *error;
@@ -74,12 +83,27 @@ bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, cons
         return true;
 }
 
-bool job_lost(struct supervisor *sup, const struct outer_init_message *died)
+bool job_lost(struct domain *domain, const struct outer_init_message *died)
 {
-        for (struct job *job = sup->jobs; job; job = job->next)
-                if (job_process_died(job, died))
+        for (struct job *job = domain->sup->jobs; job; job = job->next)
+                if (job->domain == domain && job_process_died(job, died))
                         return true;
         return false;
+}
+
+void jobs_of_domain(struct domain *domain, const struct csn_error *error)
+{
+        for (struct job *job = domain->sup->jobs; job; job = job->next) {
+                struct outer_init_message died = { .op = OUTER_INIT_DIED, .pid = job->sandbox.pid, .status = SIGKILL };
+                if (job->domain != domain || job->state == JOB_CLOSING)
+                        continue;
+                if (died.pid) {
+                        job_process_died(job, &died);
+                } else {
+                        job_refuse(job, error);
+                        job_close(job);
+                }
+        }
 }
 
 void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_error *gone)
@@ -112,14 +136,16 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
         struct csn_error refusal;
         if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE)
                 return unexpected("PREPARE", err);
-        struct job *job = job_new(sup, id);
-        if (sup->outer_init_error.code) {
-                job_refuse(job, &sup->outer_init_error);
+        struct domain *domain = domain_find(sup, (uint32_t)shape->domain);
+        struct job *job = job_new(domain ? domain : sup->common, id);
+        if (!domain || domain->error.code) {
+                err_set(&refusal, CSN_E_BUSY, 0, "the zygote of this sandbox is gone");
+                job_refuse(job, domain ? &domain->error : &refusal);
                 job_close(job);
                 return 0;
         }
         if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids,
-                    &sup->outer_init_queue, &refusal) < 0 ||
+                    &domain->requests, &refusal) < 0 ||
                 job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);
@@ -208,7 +234,7 @@ int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32
         struct csn_error refusal;
         if (find_job(sup, id) || id & SUPERVISOR_ZYGOTE || !sandbox || (host && host->interpreter != PENDING_GUEST))
                 return unexpected("JOIN_GUEST", err);
-        struct job *job = job_new(sup, id);
+        struct job *job = job_new(host ? host->domain : sup->common, id);
         job->host = sandbox;
         job->interpreter = PENDING_ZYGOTE;
         job->zygote = zygote;

@@ -1,5 +1,5 @@
 /* The supervisor: one table of what a peer may ask and when, and who is listened to. */
-#include "supervisor/supervisor_private.h"
+#include "supervisor/domain.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -119,13 +119,8 @@ static int op_get_stats(struct request *request, struct csn_error *err)
  */
 static void check_children(struct supervisor *sup)
 {
-        siginfo_t info = { 0 };
         struct csn_error err;
-        id_t outer_init = (id_t)sup->outer_init.pid;
-        if (outer_init && waitid(P_PID, outer_init, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid) {
-                err_set(&err, CSN_E_SYSTEM, 0, "the outer init of the sandboxes was stopped");
-                sup_give_up(sup, &err);
-        }
+        domains_check(sup);
         if (!janitor_is_lost(&sup->janitor))
                 return;
         log_text(LOG_WARN, "the janitor was killed or stopped; it is started again");
@@ -146,11 +141,12 @@ static int op_ping(struct request *request, struct csn_error *err)
 
 static int op_zygote(struct request *request, struct csn_error *err)
 {
+        struct wire_shape shape;
         struct wire_program program;
         struct arena arena = { 0 };
-        int rc = wire_get_command(request->body, request->header.len, &arena, &program, err);
+        int rc = wire_get_zygote(request->body, request->header.len, &arena, &shape, &program, err);
         if (rc == 0)
-                rc = zygote_start(request->sup, request->header.job, &program, err);
+                rc = zygote_start(request->sup, request->header.job, &shape, &program, err);
         arena_done(&arena);
         return rc;
 }
@@ -244,55 +240,29 @@ static void peer_ready(struct watch *watch, uint32_t events)
                 take_message(sup);
 }
 
-/* ---- what the outer init says ---- */
+/* ---- what outer inits say ---- */
 
-static void heard(struct supervisor *sup, const struct outer_init_message *message, int fd)
+static void heard(struct domain *domain, const struct outer_init_message *message, int fd)
 {
         const struct csn_error *error = message->op == OUTER_INIT_FAILED ? &message->error : NULL;
         if (message->op == OUTER_INIT_DIED) {
-                /* A child that failed on its way into a sandbox is nobody's any more. */
-                if (!job_lost(sup, message) && !zygote_lost(sup, message))
+                /* A child that failed on its way into a sandbox has no job any more. */
+                if (!job_lost(domain, message) && !zygote_lost(domain, message))
                         log_text(LOG_DEBUG, "process %d of the outer init ended", message->pid);
         } else if (message->id & SUPERVISOR_ZYGOTE) {
-                zygote_made(sup, message->id & ~SUPERVISOR_ZYGOTE, message->pid, fd, error);
+                zygote_made(domain, message->id & ~SUPERVISOR_ZYGOTE, message->pid, fd, error);
         } else {
-                job_made(sup, message->id, message->pid, fd, error);
+                job_made(domain, message->id, message->pid, fd, error);
         }
 }
 
-/* One message.  False: there is none now, or never again. */
-static bool listen_to_outer_init(struct supervisor *sup)
+static void lost(struct domain *domain, const struct csn_error *why)
 {
-        uint8_t bytes[sizeof(struct outer_init_message)];
-        struct outer_init_message message;
-        struct csn_error err;
-        int fds[WIRE_FDS_MAX];
-        size_t fds_n;
-        ssize_t len = wire_receive_small(sup->outer_init_watch.fd, bytes, sizeof bytes, fds, &fds_n);
-        if (len < 0 && errno == EAGAIN)
-                return false;
-        if (len != (ssize_t)sizeof message) {
-                loop_unwatch(sup->loop, &sup->outer_init_watch);
-                err_set(&err, CSN_E_SYSTEM, 0, "the outer init of the sandboxes ended");
-                sup_give_up(sup, &err);
-                return false;
-        }
-        memcpy(&message, bytes, sizeof message);
-        heard(sup, &message, fds[0]);
-        return true;
+        zygote_domain_lost(domain, why);
+        jobs_of_domain(domain, why);
 }
 
-static void outer_init_ready(struct watch *watch, uint32_t events)
-{
-        struct supervisor *sup = watch->owner;
-        struct csn_error err;
-        if (events & EPOLLOUT && send_queue_flush(&sup->outer_init_queue) < 0) {
-                err_set(&err, CSN_E_SYSTEM, errno, "talk to the outer init");
-                sup_give_up(sup, &err);
-        }
-        while (listen_to_outer_init(sup))
-                ;
-}
+static const struct domain_events domain_events = { .heard = heard, .lost = lost };
 
 /* ---- begin and end ---- */
 
@@ -305,18 +275,6 @@ static void raise_descriptors(void)
         limit.rlim_cur = limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
                 log_text(LOG_WARN, "the number of descriptors could not be raised");
-}
-
-static int open_outer_init(struct supervisor *sup, struct csn_error *err)
-{
-        if (outer_init_start(&sup->outer_init, &sup->options->uids, sup->abilities.rootless, &sup->options->folders,
-                    err) < 0)
-                return -err->code;
-        if (fcntl(sup->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the outer init's socket non-blocking");
-        sup->outer_init_watch = (struct watch){ .ready = outer_init_ready, .owner = sup };
-        sup->outer_init_queue = (struct send_queue){ .loop = sup->loop, .watch = &sup->outer_init_watch };
-        return loop_watch(sup->loop, &sup->outer_init_watch, sup->outer_init.sock, EPOLLIN, err);
 }
 
 /*
@@ -371,14 +329,15 @@ static void end(struct supervisor *sup)
         struct csn_error err;
         jobs_kill(sup);
         uint64_t until = clock_ms() + END_MS;
-        while (sup->loop && sup->jobs && sup->outer_init_watch.active && clock_ms() < until)
+        while (sup->loop && sup->jobs && sup->common && sup->common->watch.active && clock_ms() < until)
                 if (loop_step(sup->loop, 50, &err) < 0)
                         break;
-        outer_init_stop(&sup->outer_init);
+        for (struct domain *domain = sup->domains; domain; domain = domain->next)
+                outer_init_stop(&domain->outer_init);
         jobs_free(sup);
         zygotes_free(sup);
+        domains_close(sup);
         send_queue_done(&sup->answers);
-        send_queue_done(&sup->outer_init_queue);
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);
@@ -390,16 +349,13 @@ static void end(struct supervisor *sup)
  */
 static void begin_outer_init(struct supervisor *sup)
 {
-        if (open_outer_init(sup, &sup->outer_init_error) == 0)
-                sup->outer_init_error.code = 0;
+        sup->common = domain_open(sup, &domain_events, 0);
         loop_set_batch_scheduling();   /* the outer init, and all that it makes, is as everybody */
 }
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
-        struct supervisor sup = {
-                .sock = sock, .options = options, .janitor = { .pipe = -1 }, .outer_init = { .sock = -1 }
-        };
+        struct supervisor sup = { .sock = sock, .options = options, .janitor = { .pipe = -1 } };
         int rc = begin(&sup, err);
         if (rc == 0)
                 begin_outer_init(&sup);

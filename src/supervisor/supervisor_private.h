@@ -10,6 +10,8 @@
 /* Jobs and zygotes are numbered separately.  In messages to the outer init this bit marks the number of a zygote. */
 #define SUPERVISOR_ZYGOTE 0x80000000U
 
+struct domain;
+
 /* The state of the process.  Owns its descriptors, jobs and zygotes; the loop is created by supervisor_serve(). */
 struct supervisor {
         int sock;
@@ -19,10 +21,8 @@ struct supervisor {
         const struct supervisor_options *options;
         struct abilities abilities;
         struct cgroup_base *cgroups;
-        struct outer_init outer_init;
-        struct watch outer_init_watch;
-        struct send_queue outer_init_queue;
-        struct csn_error outer_init_error; /* why no sandbox can be created on this host; code 0: the outer init runs */
+        struct domain *common;             /* of all sandboxes whose shape names no domain */
+        struct domain *domains;
         struct job *jobs;
         struct zygote *zygotes;
         struct janitor janitor;
@@ -71,12 +71,14 @@ void job_stop(struct supervisor *sup, uint32_t id);
 void job_report_stats(struct supervisor *sup, uint32_t id);
 
 /*
- * Reports of the outer init and of zygotes.  The descriptor becomes the callee's in every case.  false: the report
- * concerns no job.
+ * Reports of the outer init of a domain, and of a zygote of the domain.  The descriptor becomes the callee's in every
+ * case.  false: the report concerns no job of the domain.
  */
-bool job_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
-bool job_forked(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
-bool job_lost(struct supervisor *sup, const struct outer_init_message *died);
+bool job_made(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
+bool job_forked(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
+bool job_lost(struct domain *domain, const struct outer_init_message *died);
+/* The outer init of a domain is dead, and with it all processes of the domain. */
+void jobs_of_domain(struct domain *domain, const struct csn_error *error);
 /*
  * The zygote serves (gone is NULL) or has ended: jobs that wait for the zygote go on, or are refused with this error.
  */
@@ -90,24 +92,29 @@ void jobs_free(struct supervisor *sup);
 
 /*
  * Queue for one fork request to this zygote.  A zygote without an answer after HELPER_ANSWER_MS is ended.  NULL: the
- * zygote does not serve (yet).  *ret_known: the zygote exists.
+ * zygote does not serve (yet).  *ret_known: the domain has the zygote.
  */
-struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known);
+struct send_queue *zygote_send_queue(struct domain *domain, uint32_t id, bool *ret_known);
 
 /* ---- zygotes.c ---- */
 
 /*
- * Start a zygote for this command line, which is copied.  CSN_E_PROTOCOL: the number is in use, or there are too many
- * zygotes.  All other failures are sent to the engine as GONE, and return 0.
+ * Start a zygote for this command line, which is copied; with shape->domain in a domain of its own.  CSN_E_PROTOCOL:
+ * the number is in use, the domain has another number, or there are too many zygotes.  All other failures are sent to
+ * the engine as GONE, and return 0.
  */
-int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err);
+int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_shape *shape,
+        const struct wire_program *program, struct csn_error *err);
 /* End a zygote.  Jobs that wait for the zygote are refused with CSN_E_CANCELLED. */
 void zygote_retire(struct supervisor *sup, uint32_t id);
 /*
- * Reports of the outer init, as for jobs: the descriptor becomes the callee's.  false: no zygote of this number or pid.
+ * Reports of the outer init, as for jobs: the descriptor becomes the callee's.  false: the domain has no zygote of this
+ * number or pid.
  */
-bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
-bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died);
+bool zygote_made(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error);
+bool zygote_lost(struct domain *domain, const struct outer_init_message *died);
+/* The outer init of the domain is dead, and with it the zygote. */
+void zygote_domain_lost(struct domain *domain, const struct csn_error *why);
 void zygotes_free(struct supervisor *sup);
 
 #endif

@@ -5,12 +5,13 @@
 #ifndef SUPERVISOR_ZYGOTE_H
 #define SUPERVISOR_ZYGOTE_H
 
-#include "supervisor/supervisor_private.h"
+#include "supervisor/domain.h"
 
 /* A member of supervisor.zygotes until the zygote is freed. */
 struct zygote {
         struct zygote *next;
         struct supervisor *sup;
+        struct domain *domain;     /* of which the zygote is a user */
         uint32_t id;
         pid_t pid;                 /* in the outer init's pid namespace; 0: asked for, not there yet */
         int pid_fd;
@@ -21,6 +22,9 @@ struct zygote {
         struct send_queue requests;
         struct cgroup_leaf leaf;
         struct timer deadline, closing;
+        /* Of a zygote with foreign code: its forks so far, and from when on and from which use its CPU time counts. */
+        struct timer audit;
+        uint64_t forks, serving_us, cpu_us;
 };
 
 /* The zygote with this number, or NULL. */

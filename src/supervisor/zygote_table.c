@@ -9,13 +9,14 @@ struct zygote *zygote_find(struct supervisor *sup, uint32_t id)
         return NULL;
 }
 
-struct send_queue *zygote_send_queue(struct supervisor *sup, uint32_t id, bool *ret_known)
+struct send_queue *zygote_send_queue(struct domain *domain, uint32_t id, bool *ret_known)
 {
-        struct zygote *zygote = zygote_find(sup, id);
-        *ret_known = zygote && !zygote->told;
+        struct zygote *zygote = zygote_find(domain->sup, id);
+        *ret_known = zygote && !zygote->told && zygote->domain == domain;
         if (!*ret_known || !zygote->serves)
                 return NULL;
+        zygote->forks++;
         if (zygote->asked++ == 0)
-                loop_timer(sup->loop, &zygote->deadline, HELPER_ANSWER_MS * 1000ULL);
+                loop_timer(domain->sup->loop, &zygote->deadline, HELPER_ANSWER_MS * 1000ULL);
         return &zygote->requests;
 }

@@ -18,9 +18,16 @@ static const struct cgroup_limits zygote_limits = {
         .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16
 };
 
+/* A zygote with code of a tenant: one processor at most, and no more of it than a program has. */
+static struct cgroup_limits foreign_limits(const struct wire_shape *shape)
+{
+        return (struct cgroup_limits){ .memory_bytes = shape->memory_bytes, .cpu_milli = 1000, .pids = 64 };
+}
+
 static void zygote_free(struct zygote *zygote)
 {
         struct loop *loop = zygote->sup->loop;
+        loop_untimer(loop, &zygote->audit);
         loop_untimer(loop, &zygote->deadline);
         loop_untimer(loop, &zygote->closing);
         loop_unwatch(loop, &zygote->watch);
@@ -32,16 +39,20 @@ static void zygote_free(struct zygote *zygote)
                         *at = zygote->next;
                         break;
                 }
+        if (zygote->domain)
+                domain_leave(zygote->domain);
         free(zygote);
 }
 
 static void try_close(struct timer *timer)
 {
         struct zygote *zygote = timer->owner;
-        if (cgroup_leaf_remove(&zygote->leaf))
+        if (cgroup_leaf_remove(&zygote->leaf)) {
                 zygote_free(zygote);
-        else
-                loop_timer(zygote->sup->loop, timer, 10000);
+                return;
+        }
+        cgroup_leaf_kill(&zygote->leaf);   /* processes of foreign code that the zygote imported */
+        loop_timer(zygote->sup->loop, timer, 10000);
 }
 
 /* End the service of a zygote.  The cgroup is removed later: after the death of the process, if there is a process. */
@@ -54,6 +65,7 @@ static void end(struct zygote *zygote, const struct csn_error *why)
         zygote->serves = false;
         loop_unwatch(sup->loop, &zygote->watch);
         loop_untimer(sup->loop, &zygote->deadline);
+        loop_untimer(sup->loop, &zygote->audit);
         if (zygote->pid_fd >= 0)
                 syscall(SYS_pidfd_send_signal, zygote->pid_fd, SIGKILL, NULL, 0);
         sup_answer_error(sup, WIRE_GONE, zygote->id, why);
@@ -77,6 +89,40 @@ static void answered(struct zygote *zygote)
                 loop_timer(zygote->sup->loop, &zygote->deadline, HELPER_ANSWER_MS * 1000ULL);
 }
 
+/* ---- CPU time of a zygote with foreign code ---- */
+
+#define AUDIT_MS 2000
+/* A fork takes below 5 ms; what a zygote uses beside forks is foreign code that runs on. */
+#define FORK_CPU_US 20000
+#define IDLE_CPU_US 1000000
+#define IDLE_SHARE 50          /* of the time that a zygote serves: one part in so many */
+
+static void audit(struct timer *timer)
+{
+        struct zygote *zygote = timer->owner;
+        struct cgroup_usage usage;
+        struct csn_error err;
+        cgroup_leaf_usage(&zygote->leaf, &usage);
+        uint64_t used_us = usage.cpu_us > zygote->cpu_us ? usage.cpu_us - zygote->cpu_us : 0;
+        uint64_t due_us = zygote->forks * FORK_CPU_US + IDLE_CPU_US + (clock_us() - zygote->serving_us) / IDLE_SHARE;
+        if (used_us <= due_us) {
+                loop_timer(zygote->sup->loop, timer, AUDIT_MS * 1000ULL);
+                return;
+        }
+        err_set(&err, CSN_E_SYSTEM, 0, "the zygote used %llu ms of CPU time beside its %llu forks",
+                (unsigned long long)(used_us / 1000), (unsigned long long)zygote->forks);
+        end(zygote, &err);
+}
+
+static void begin_audit(struct zygote *zygote)
+{
+        struct cgroup_usage usage;
+        cgroup_leaf_usage(&zygote->leaf, &usage);
+        zygote->cpu_us = usage.cpu_us;
+        zygote->serving_us = clock_us();
+        loop_timer(zygote->sup->loop, &zygote->audit, AUDIT_MS * 1000ULL);
+}
+
 /* ---- messages of a zygote ---- */
 
 static void serves(struct zygote *zygote, const char *info)
@@ -84,6 +130,8 @@ static void serves(struct zygote *zygote, const char *info)
         struct buf message;
         zygote->serves = true;
         loop_untimer(zygote->sup->loop, &zygote->deadline);
+        if (zygote->domain->id)
+                begin_audit(zygote);
         buf_init(&message, WIRE_MAX);
         sup_answer(zygote->sup, &message, wire_put_text(&message, WIRE_ZYGOTE, zygote->id, info), NULL, 0);
         jobs_of_zygote(zygote->sup, zygote->id, NULL);
@@ -102,10 +150,10 @@ static void said(struct zygote *zygote, struct zygote_message *message, int fds[
                 serves(zygote, message->info);
         } else if (message->op == ZYGOTE_FORKED && zygote->serves && message->pid > 0 && fds[0] >= 0) {
                 answered(zygote);
-                job_forked(zygote->sup, message->id, message->pid, take_fd(&fds[0]), NULL);
+                job_forked(zygote->domain, message->id, message->pid, take_fd(&fds[0]), NULL);
         } else if (message->op == ZYGOTE_FAILED && zygote->serves) {
                 answered(zygote);
-                job_forked(zygote->sup, message->id, 0, -1, &message->error);
+                job_forked(zygote->domain, message->id, 0, -1, &message->error);
         } else {
                 err = message->error;
                 if (message->op != ZYGOTE_FAILED || err.code <= 0)
@@ -143,7 +191,8 @@ static void ready(struct watch *watch, uint32_t events)
 
 /* ---- start and end ---- */
 
-static int ask_outer_init(struct zygote *zygote, const struct wire_program *program, struct csn_error *err)
+static int ask_outer_init(struct zygote *zygote, const struct wire_shape *shape, const struct wire_program *program,
+        struct csn_error *err)
 {
         struct supervisor *sup = zygote->sup;
         int pair[2];
@@ -157,36 +206,44 @@ static int ask_outer_init(struct zygote *zygote, const struct wire_program *prog
         buf_done(&command);
         if (!sent)
                 return err_set(err, CSN_E_SYSTEM, errno, "hand a zygote its command line");
+        const struct cgroup_limits limits = shape->domain ? foreign_limits(shape) : zygote_limits;
         if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ||
-                cgroup_leaf_open(sup->cgroups, "zygote", &zygote_limits, false, &zygote->leaf, err) < 0 ||
+                cgroup_leaf_open(sup->cgroups, "zygote", &limits, false, &zygote->leaf, err) < 0 ||
                 loop_watch(sup->loop, &zygote->watch, pair[0], EPOLLIN, err) < 0)
                 return -err->code;
-        struct outer_init_message request = {
-                .op = OUTER_INIT_ZYGOTE, .id = zygote->id | SUPERVISOR_ZYGOTE, .plan = { .abilities = sup->abilities }
-        };
-        if (send_queue_put(&sup->outer_init_queue, &request, sizeof request, &theirs, 1) < 0)
+        struct outer_init_message request = { .op = OUTER_INIT_ZYGOTE,
+                .id = zygote->id | SUPERVISOR_ZYGOTE,
+                .plan = { .shape = *shape, .abilities = sup->abilities } };
+        request.plan.shape.label = NULL;
+        if (send_queue_put(&zygote->domain->requests, &request, sizeof request, &theirs, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a zygote");
         return 0;
 }
 
-int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_program *program, struct csn_error *err)
+int zygote_start(struct supervisor *sup, uint32_t id, const struct wire_shape *shape,
+        const struct wire_program *program, struct csn_error *err)
 {
         struct csn_error why;
         size_t n = 0;
         for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
                 n++;
-        if (zygote_find(sup, id) || id & SUPERVISOR_ZYGOTE || n == WIRE_ZYGOTES_MAX)
+        if (zygote_find(sup, id) || id & SUPERVISOR_ZYGOTE || n == WIRE_ZYGOTES_MAX ||
+                (shape->domain && (shape->domain != id || domain_find(sup, id))))
                 return err_set(err, CSN_E_PROTOCOL, 0, "zygote %u is there already, or there are too many", id);
         struct zygote *zygote = mem_alloc(sizeof *zygote);
         *zygote = (struct zygote){ .next = sup->zygotes, .sup = sup, .id = id, .pid_fd = -1,
                                    .watch = { .fd = -1, .ready = ready, .owner = zygote },
                                    .deadline = { .fired = on_deadline, .owner = zygote },
-                                   .closing = { .fired = try_close, .owner = zygote } };
+                                   .closing = { .fired = try_close, .owner = zygote },
+                                   .audit = { .fired = audit, .owner = zygote } };
         zygote->requests = (struct send_queue){ .loop = sup->loop, .watch = &zygote->watch };
         cgroup_leaf_init(&zygote->leaf);
         sup->zygotes = zygote;
-        why = sup->outer_init_error;
-        if (why.code || ask_outer_init(zygote, program, &why) < 0) {
+        zygote->domain = shape->domain ? domain_open(sup, sup->common->events, id) : sup->common;
+        if (!shape->domain)
+                sup->common->users++;
+        why = zygote->domain->error;
+        if (why.code || ask_outer_init(zygote, shape, program, &why) < 0) {
                 end(zygote, &why);
                 loop_timer(sup->loop, &zygote->closing, 0);
                 return 0;
@@ -204,16 +261,16 @@ void zygote_retire(struct supervisor *sup, uint32_t id)
                 end(zygote, &err);
 }
 
-bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
+bool zygote_made(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const struct csn_error *error)
 {
-        struct zygote *zygote = zygote_find(sup, id);
+        struct zygote *zygote = zygote_find(domain->sup, id);
         struct csn_error err;
         auto_fd fd = pid_fd;
-        if (!zygote || zygote->pid)
+        if (!zygote || zygote->pid || zygote->domain != domain)
                 return false;
         if (error) {
                 end(zygote, error);
-                loop_timer(sup->loop, &zygote->closing, 0);
+                loop_timer(domain->sup->loop, &zygote->closing, 0);
                 return true;
         }
         zygote->pid = pid;
@@ -225,19 +282,32 @@ bool zygote_made(struct supervisor *sup, uint32_t id, pid_t pid, int pid_fd, con
         return true;
 }
 
-bool zygote_lost(struct supervisor *sup, const struct outer_init_message *died)
+/* Its last message may have the reason. */
+static void gone(struct zygote *zygote, const struct csn_error *why)
+{
+        if (zygote->watch.active)
+                ready(&zygote->watch, EPOLLIN);
+        end(zygote, why);
+        loop_timer(zygote->sup->loop, &zygote->closing, 0);
+}
+
+bool zygote_lost(struct domain *domain, const struct outer_init_message *died)
 {
         struct csn_error err;
-        for (struct zygote *zygote = sup->zygotes; zygote; zygote = zygote->next)
-                if (zygote->pid == died->pid) {
-                        if (zygote->watch.active)
-                                ready(&zygote->watch, EPOLLIN);   /* its last message may have the reason */
-                        err_set(&err, CSN_E_SYSTEM, 0, "the zygote ended");
-                        end(zygote, &err);
-                        loop_timer(sup->loop, &zygote->closing, 0);
+        err_set(&err, CSN_E_SYSTEM, 0, "the zygote ended");
+        for (struct zygote *zygote = domain->sup->zygotes; zygote; zygote = zygote->next)
+                if (zygote->domain == domain && zygote->pid == died->pid) {
+                        gone(zygote, &err);
                         return true;
                 }
         return false;
+}
+
+void zygote_domain_lost(struct domain *domain, const struct csn_error *why)
+{
+        struct zygote *zygote = zygote_find(domain->sup, domain->id);
+        if (zygote)
+                gone(zygote, why);
 }
 
 void zygotes_free(struct supervisor *sup)

@@ -30,13 +30,18 @@ bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job)
         return finish(buf, add_header(buf, op, job));
 }
 
-bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape)
+static bool add_shape(struct buf *buf, const struct wire_shape *shape)
 {
-        bool fits = add_header(buf, WIRE_PREPARE, job);
+        bool fits = true;
 #define N(name) fits = fits && codec_add_u64(buf, shape->name);
         WIRE_SHAPE_NUMBERS(N)
 #undef N
-        return finish(buf, fits && codec_add_text(buf, shape->label));
+        return fits && codec_add_text(buf, shape->label);
+}
+
+bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape)
+{
+        return finish(buf, add_header(buf, WIRE_PREPARE, job) && add_shape(buf, shape));
 }
 
 bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number)
@@ -65,9 +70,9 @@ static bool add_program(struct buf *buf, const struct wire_program *program)
                 codec_add_texts(buf, program->env, program->env_n);
 }
 
-bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program)
+bool wire_put_zygote(struct buf *buf, uint32_t job, const struct wire_shape *shape, const struct wire_program *program)
 {
-        return finish(buf, add_header(buf, op, job) && add_program(buf, program));
+        return finish(buf, add_header(buf, WIRE_ZYGOTE, job) && add_shape(buf, shape) && add_program(buf, program));
 }
 
 static bool add_handoff(struct buf *buf, enum wire_handoff handoff)
@@ -166,15 +171,22 @@ static bool is_label(const char *text)
         return text[0] != 0;
 }
 
+static struct wire_shape take_shape(struct codec *c, struct arena *arena)
+{
+        struct wire_shape shape = { 0 };
+#define N(name) shape.name = codec_u64(c);
+        WIRE_SHAPE_NUMBERS(N)
+#undef N
+        shape.label = codec_text(c, arena, WIRE_LABEL_MAX);
+        c->bad = c->bad || !is_label(shape.label) || (shape.flags & ~(uint64_t)WIRE_FLAGS) != 0 ||
+                shape.domain > UINT32_MAX;
+        return shape;
+}
+
 int wire_get_shape(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret, struct csn_error *err)
 {
         struct codec c = { body, len, false };
-        struct wire_shape shape = { 0 };
-#define N(name) shape.name = codec_u64(&c);
-        WIRE_SHAPE_NUMBERS(N)
-#undef N
-        shape.label = codec_text(&c, arena, WIRE_LABEL_MAX);
-        c.bad = c.bad || !is_label(shape.label) || (shape.flags & ~(uint64_t)WIRE_FLAGS) != 0;
+        struct wire_shape shape = take_shape(&c, arena);
         if (codec_end(&c, "PREPARE", err) < 0)
                 return -CSN_E_PROTOCOL;
         *ret = shape;
@@ -232,11 +244,15 @@ static int take_program(struct codec *c, const char *what, struct arena *arena, 
         return 0;
 }
 
-int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret,
-        struct csn_error *err)
+int wire_get_zygote(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret_shape,
+        struct wire_program *ret_program, struct csn_error *err)
 {
         struct codec c = { body, len, false };
-        return take_program(&c, "command", arena, ret, err);
+        struct wire_shape shape = take_shape(&c, arena);
+        if (take_program(&c, "ZYGOTE", arena, ret_program, err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret_shape = shape;
+        return 0;
 }
 
 static void take_handoff(struct codec *c, enum wire_handoff handoff)

@@ -23,7 +23,7 @@
  *                                              before its exit
  *     KILL                                     end the sandbox now; EXITED follows
  *     GET_STATS                                ask for the current resource use; STATS follows
- *     ZYGOTE  wire_program                     start a zygote; `job` is its number
+ *     ZYGOTE  wire_shape, wire_program         start a zygote; `job` is its number
  *     RETIRE                                   end a zygote; its forks go on
  *   supervisor -> engine
  *     HELLO   wire_abilities
@@ -120,7 +120,7 @@ struct wire_header {
 #define WIRE_NAME_MAX 1024       /* a file's name below the home directory */
 #define WIRE_FILES_MAX 10000
 #define WIRE_INLINE_MAX (64 * 1024)   /* content sent in the packet itself, in bytes */
-#define WIRE_ZYGOTES_MAX 16
+#define WIRE_ZYGOTES_MAX 80
 
 /*
  * Properties of a sandbox before any program runs in it.  Numbers are u64 on the wire, in this order.  START
@@ -139,6 +139,7 @@ struct wire_header {
         /* id of the image, 128 bits; 0: the host's own /usr */                                                  \
         N(image_high)                                                                                          \
         N(image_low)                                                                                           \
+        N(domain)           /* number of the zygote whose domain the sandbox is in; 0: the common one */        \
         N(memory_bytes)     /* of the whole process tree, with tmpfs, no swap */                                \
         N(cpu_milli)        /* CPU share, in thousandths of a core */                                           \
         N(pids)             /* processes and threads */
@@ -312,7 +313,7 @@ bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shap
 bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);
 bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits);
-bool wire_put_command(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_program *program);
+bool wire_put_zygote(struct buf *buf, uint32_t job, const struct wire_shape *shape, const struct wire_program *program);
 bool wire_put_abilities(struct buf *buf, const struct wire_abilities *abilities);
 bool wire_put_boundary(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_boundary *boundary);
 bool wire_put_stats(struct buf *buf, uint32_t job, const struct wire_stats *seen);
@@ -332,8 +333,8 @@ int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t 
 int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote,
         struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
-int wire_get_command(const uint8_t *body, size_t len, struct arena *arena, struct wire_program *ret,
-        struct csn_error *err);
+int wire_get_zygote(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret_shape,
+        struct wire_program *ret_program, struct csn_error *err);
 int wire_get_abilities(const uint8_t *body, size_t len, struct wire_abilities *ret, struct csn_error *err);
 int wire_get_boundary(const uint8_t *body, size_t len, struct wire_boundary *ret, struct csn_error *err);
 int wire_get_stats(const uint8_t *body, size_t len, struct wire_stats *ret, struct csn_error *err);

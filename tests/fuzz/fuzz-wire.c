@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
                         abort();
                 buf_done(&buf);
         }
-        wire_get_command(bytes, len, &arena, &program, &err);
+        wire_get_zygote(bytes, len, &arena, &shape, &program, &err);
         wire_get_limits(bytes, len, &limits, &err);
         wire_get_number(bytes, len, "JOIN", UINT32_MAX, &zygote, &err);
         wire_get_join_guest(bytes, len, &zygote, &zygote, &err);

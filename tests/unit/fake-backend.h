@@ -71,10 +71,10 @@ static int fake_start(struct backend_link *link, uint32_t id, const struct backe
         return 0;
 }
 
-static int fake_zygote(struct backend_link *link, uint32_t id, const struct wire_program *program,
-        struct csn_error *err)
+static int fake_zygote(struct backend_link *link, uint32_t id, const struct wire_shape *shape,
+        const struct wire_program *program, struct csn_error *err)
 {
-        (void)program, (void)err;
+        (void)shape, (void)program, (void)err;
         link->zygotes++;
         link->zygote = id;
         return 0;

@@ -93,8 +93,14 @@ static void a_program_survives_the_journey(void)
         CHECK(out.argv_n == 3 && out.env_n == 2 && strcmp(out.argv[2], "x y") == 0 && out.argv[3] == NULL);
         CHECK(strcmp(out.env[1], "EMPTY=") == 0);
         buf_done(&buf);
-        CHECK(wire_put_command(&buf, WIRE_ZYGOTE, 3, &in));
-        CHECK(wire_get_command(body_of(&buf), buf.len - WIRE_HEADER, &arena, &out, &err) == 0 && out.argv_n == 3);
+        struct wire_shape shape = { .memory_bytes = 7, .domain = 3, .label = "zygote" }, got;
+        CHECK(wire_put_zygote(&buf, 3, &shape, &in));
+        CHECK(wire_get_zygote(body_of(&buf), buf.len - WIRE_HEADER, &arena, &got, &out, &err) == 0 && out.argv_n == 3);
+        CHECK(got.memory_bytes == 7 && got.domain == 3 && strcmp(got.label, "zygote") == 0);
+        buf_done(&buf);
+        shape.domain = 1ULL << 32;
+        CHECK(wire_put_zygote(&buf, 3, &shape, &in));
+        CHECK(wire_get_zygote(body_of(&buf), buf.len - WIRE_HEADER, &arena, &got, &out, &err) == -CSN_E_PROTOCOL);
         arena_done(&arena);
         buf_done(&buf);
 }

@@ -222,6 +222,7 @@ int instance_new(struct instances *instances, const struct backend *backend, con
         struct instance *instance = make(instances, backend, user, owner);
         instance->shape = *shape;
         instance->shape.label = NULL;
+        instance->kept = shape->domain != 0;   /* without its zygote the same launch may succeed in the common domain */
         if (backend->prepare(link_of(instance), instance->id, instance, shape, err) < 0) {
                 instance_free(instance);
                 return -err->code;

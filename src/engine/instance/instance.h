@@ -34,10 +34,10 @@ struct instance_user {
 };
 
 enum instance_state {
-        INSTANCE_MAKING,                /* the backend makes it */
-        INSTANCE_BARE,                  /* it exists and is empty */
-        INSTANCE_CONFINING,             /* an interpreter is on its way into it */
-        INSTANCE_WARM,                  /* an interpreter waits in it, or the program of its user begins */
+        INSTANCE_MAKING,                /* the backend makes the sandbox */
+        INSTANCE_BARE,                  /* an empty sandbox */
+        INSTANCE_CONFINING,             /* an interpreter is on its way into the sandbox */
+        INSTANCE_WARM,                  /* an interpreter waits, or the program of its user begins */
 };
 
 struct instances;
@@ -52,7 +52,7 @@ struct instance {
         const struct instance_user *user;   /* or NULL; set by instance_set_user() */
         void *owner;                    /* of the user */
         bool starting;                  /* counted in instances->starting */
-        bool kept;                      /* it waited in a pool, or an interpreter was put into it */
+        bool kept;                      /* the sandbox waited in a pool, or has got an interpreter */
         struct wire_boundary boundary;
         struct backend_ends ends;       /* the instance's until a user takes them */
         uint64_t ready_us;              /* clock_us() of the last ready or confined */
@@ -66,7 +66,7 @@ struct instances_events {
         void (*changed)(void *owner);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
         void (*zygote)(void *owner, uint32_t id, const char *info, const struct csn_error *error);
-        /* The native backend is gone, and with it all instances and zygotes; instances->links[0] is NULL already. */
+        /* The native backend is gone, with all instances and zygotes; instances->links[0] is NULL already. */
         void (*lost)(void *owner);
 };
 
@@ -108,7 +108,7 @@ void instance_set_user(struct instance *instance, const struct instance_user *us
  */
 int instance_join(struct instance *instance, uint32_t zygote, struct csn_error *err);
 int instance_worker(struct instance *instance, const struct wire_program *program, struct csn_error *err);
-/* Run a program, once; it has to live until the last news.  Errors: those of the backend. */
+/* Run a program, once; the program has to live until the last news.  Errors: those of the backend. */
 int instance_start(struct instance *instance, const struct backend_program *program, struct csn_error *err);
 /* Make process 1 of a ready instance its guest.  *ret_sock is the caller's.  Errors: those of the backend. */
 int instance_guest(struct instance *instance, const struct wire_limits *limits, int *ret_sock, struct csn_error *err);

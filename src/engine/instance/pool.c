@@ -44,7 +44,7 @@ static void failed(struct pool *pool)
 {
         pool->making--;
         /* The image may have been removed; the next run that names it fills the pool again. */
-        if (pool_has_image(pool))
+        if (pool_has_image(pool) || pool->shape.domain)
                 pool->target = 0;
         pool->backoff_ms = pool_next_backoff(pool->backoff_ms);
         pool->backoff_until_ms = clock_ms() + pool->backoff_ms;
@@ -60,9 +60,8 @@ static void lose(struct pool *pool, struct instance *instance)
 static int put_interpreter(const struct pool *pool, struct instance *instance, struct csn_error *err)
 {
         const struct language *language = pool->language;
-        struct zygote *zygote = &pool->pools->zygotes[pool->image];
         if (language->zygote)
-                return zygote->serves ? instance_join(instance, zygote->id, err) : 0;
+                return pool->zygote->serves ? instance_join(instance, pool->zygote->id, err) : 0;
         struct wire_program program = { 0 };
         struct arena arena = { 0 };
         lang_wait_program(language, pool->interpreter[0] ? pool->interpreter : NULL, launch_usual_env(), &arena,
@@ -127,8 +126,14 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch)
 {
         if (!pool_fits_ahead(launch))
                 return false;
+        if (launch->language->zygote) {
+                struct zygote *zygote = pool_choose_zygote(pools, launch);
+                if (zygote && !zygote->own)
+                        pool_zygote_start(pools, zygote);
+                return zygote && zygote->serves;
+        }
         const struct pool *pool = pool_find(pools, launch, launch->language);
-        return (pool && pool->newest) || (launch->language->zygote && pools_zygote_for(pools, launch));
+        return pool && pool->newest;
 }
 
 /* One that waits, or else more will. */
@@ -148,14 +153,18 @@ struct instance *pools_take_bare(struct pools *pools, const struct launch *launc
         return instance;
 }
 
-void pools_take(struct pools *pools, const struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote)
+void pools_take(struct pools *pools, struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote)
 {
-        bool ahead = pool_fits_ahead(launch);
+        bool forks = launch->language->zygote != NULL, ahead = pool_fits_ahead(launch);
+        const struct zygote *zygote = forks && ahead ? pool_choose_zygote(pools, launch) : NULL;
+        launch->shape.domain = zygote && zygote->own ? zygote->id : 0;
+        if (forks && ahead)
+                pool_note_use(pools, launch);
+        ahead = ahead && (!forks || zygote);
         struct instance *instance = ahead ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
         if (!instance) {
                 instance = take_or_grow(pool_for(pools, launch, NULL));
-                const struct zygote *zygote = &pools->zygotes[launch->ahead];
-                if (ahead && launch->language->zygote && zygote->serves)
+                if (zygote && zygote->serves)
                         *ret_zygote = zygote->id;
         }
         *ret_instance = instance;
@@ -165,7 +174,8 @@ void pools_take(struct pools *pools, const struct launch *launch, struct instanc
 
 static bool lacks(const struct pools *pools, const struct pool *pool)
 {
-        bool possible = !pool->language || !pool->language->zygote || pools->zygotes[pool->image].serves;
+        (void)pools;
+        bool possible = !pool->zygote || pool->zygote->serves;
         return possible && pool->waiting + pool->making < pool->target && clock_ms() >= pool->backoff_until_ms;
 }
 
@@ -285,9 +295,10 @@ static void tick(struct timer *timer)
         give_memory_back(pools, now);
         for (struct pool *pool = pools->all; pool; pool = pool->next) {
                 shrink(pools, pool, now);
-                if (pool->language && pool->language->zygote)
-                        pool_zygote_start(pools, pool->image);
+                if (pool->zygote && !pool->zygote->own && pool->zygote != &pools->ended)
+                        pool_zygote_start(pools, pool->zygote);
         }
+        pool_own_tick(pools);
         pools_refill(pools);
         loop_timer(pools->instances->loop, timer, TICK_US);
 }
@@ -300,30 +311,45 @@ static void on_serves(struct pools *pools, struct zygote *zygote, const char *in
         zygote->retry_ms = 0;
         free(zygote->info);
         zygote->info = mem_copy(info, strlen(info));
+        if (zygote->own)
+                pool_own_serves(zygote, info);
         for (struct instance *instance = pools->instances->all; instance; instance = instance->next)
                 if (pool_of(instance) && pool_of(instance)->language && instance->state == INSTANCE_BARE)
                         on_changed(instance->owner, instance);
         pools_refill(pools);
 }
 
+static struct zygote *find_zygote(struct pools *pools, uint32_t id)
+{
+        for (size_t i = 0; i < POOL_IMAGES; i++)
+                if (pools->zygotes[i].asked && pools->zygotes[i].id == id)
+                        return &pools->zygotes[i];
+        return pool_own_find(pools, id);
+}
+
+static void on_gone(struct pools *pools, struct zygote *zygote, const struct csn_error *error)
+{
+        if (zygote->own)
+                log_text(LOG_WARN, "a Python zygote with packages or of an image is gone: %s", error->text);
+        else if (zygote->serves)
+                log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
+        else
+                log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s", error->text);
+        pool_zygote_failed(zygote, error->text);
+        if (zygote->own)
+                pool_own_ended(pools, zygote);
+}
+
 void pools_zygote(struct pools *pools, uint32_t id, const char *info, const struct csn_error *error)
 {
-        for (size_t i = 0; pools && i < POOL_IMAGES; i++) {
-                struct zygote *zygote = &pools->zygotes[i];
-                if (!zygote->asked || zygote->id != id)
-                        continue;
-                if (error && zygote->serves)
-                        log_text(LOG_WARN, "a Python zygote is gone: %s", error->text);
-                else if (error)
-                        log_text(LOG_ERROR, "a Python zygote cannot be made, and Python programs start cold: %s",
-                                error->text);
-                if (error)
-                        pool_zygote_failed(zygote, error->text);
-                else
-                        on_serves(pools, zygote, info);
-                instances_changed(pools->instances);   /* runs that waited for the zygote may start, warm or cold */
-                return;
-        }
+        struct zygote *zygote = pools ? find_zygote(pools, id) : NULL;
+        if (!zygote)
+                return;   /* an own one that was retired */
+        if (error)
+                on_gone(pools, zygote, error);
+        else
+                on_serves(pools, zygote, info);
+        instances_changed(pools->instances);   /* runs that waited for the zygote may start, warm or cold */
 }
 
 void pools_lost(struct pools *pools)
@@ -331,6 +357,13 @@ void pools_lost(struct pools *pools)
         for (size_t i = 0; pools && i < POOL_IMAGES; i++)
                 if (pools->zygotes[i].asked)
                         pool_zygote_failed(&pools->zygotes[i], "the backend is gone");
+        for (struct zygote *zygote = pools ? pools->own : NULL; zygote; zygote = zygote->next) {
+                if (!zygote->asked)
+                        continue;
+                pool_own_ended(pools, zygote);
+                pool_zygote_failed(zygote, "the backend is gone");
+                zygote->retry_at_ms = clock_ms();   /* no fault of the zygote */
+        }
 }
 
 /* ---- begin and end ---- */
@@ -381,6 +414,7 @@ void pools_close(struct pools *pools)
         }
         for (size_t i = 0; i < POOL_IMAGES; i++)
                 free(pools->zygotes[i].info);
+        pool_own_free(pools);
         free(pools);
 }
 
@@ -390,15 +424,14 @@ json_t *pools_status(const struct pools *pools)
 {
         json_t *list = json_array();
         for (const struct pool *pool = pools ? pools->all : NULL; pool; pool = pool->next) {
-                const struct zygote *zygote = &pools->zygotes[pool->image];
                 json_t *item = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "key", pool->name, "ready",
                         (json_int_t)pool->waiting, "making", (json_int_t)pool->making, "target",
                         (json_int_t)pool->target, "min", (json_int_t)pool_target_min(pool), "max",
                         (json_int_t)pool_target_max(pool), "memory_bytes", (json_int_t)pool->memory, "hits",
                         (json_int_t)pool->hits, "misses", (json_int_t)pool->misses);
-                if (pool->language && pool->language->zygote)
-                        json_object_set_new(item, "zygote",
-                                zygote->serves ? json_loads(zygote->info, 0, NULL) : json_null());
+                json_t *info = pool->zygote && pool->zygote->serves ? json_loads(pool->zygote->info, 0, NULL) : NULL;
+                if (pool->zygote)
+                        json_object_set_new(item, "zygote", info ? info : json_null());
                 json_array_append_new(list, item);
         }
         return list;

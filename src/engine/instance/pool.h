@@ -38,8 +38,11 @@ void pools_close(struct pools *pools);
 /*
  * Take the best that is ready for a launch: an interpreter (*ret_instance is warm), a bare instance, or nothing (NULL).
  * *ret_zygote is the zygote to join if *ret_instance is not warm, or 0.  The caller becomes the user of the instance.
+ * Sets the domain in the shape of the launch.
  */
-void pools_take(struct pools *pools, const struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote);
+void pools_take(struct pools *pools, struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote);
+/* Modules that the zygote of a launch did not import, with the reasons; "": none.  Valid until the next event. */
+const char *pools_not_preloaded(const struct pools *pools, const struct launch *launch);
 /* Take a bare instance of the shape of a launch; NULL: none is ready.  pools may be NULL. */
 struct instance *pools_take_bare(struct pools *pools, const struct launch *launch);
 
@@ -48,8 +51,8 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch);
 /* Whether a zygote is starting. */
 bool pools_zygote_comes(const struct pools *pools);
 /*
- * The id of the zygote that serves a launch.  0: no zygote serves yet, and the call has begun to start a zygote; for a
- * launch in an imported image, no zygote is started, and Python starts cold.  `pools` may be NULL.
+ * The id of the zygote of the host that serves a persistent sandbox.  0: none serves yet, and the call has begun to
+ * start a zygote; in an imported image Python starts cold.  `pools` may be NULL.
  */
 uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch);
 

@@ -50,6 +50,14 @@ void pool_discard_oldest(struct pool *pool)
 
 /* ---- the pool of a launch ---- */
 
+struct zygote *pool_own_find(const struct pools *pools, uint32_t id)
+{
+        struct zygote *zygote = pools->own;
+        while (zygote && !(zygote->asked && zygote->id == id))
+                zygote = zygote->next;
+        return zygote;
+}
+
 static bool matches(const char *pattern, const char *name)
 {
         size_t len = strlen(pattern);
@@ -63,9 +71,6 @@ bool pool_fits_ahead(const struct launch *launch)
         const struct run_request *request = &launch->request;
         bool worker = language->wait_argv != NULL;
         if (!language->zygote && !worker)
-                return false;
-        /* A zygote has the interpreter of the host. */
-        if (language->zygote && launch->image)
                 return false;
         for (size_t i = 0; language->cold_env && i < request->env_n; i++)
                 for (const char *const *pattern = language->cold_env; *pattern; pattern++)
@@ -83,7 +88,7 @@ static bool same_shape(const struct wire_shape *a, const struct wire_shape *b)
                 a->tmp_bytes == b->tmp_bytes && a->python_layer_high == b->python_layer_high &&
                 a->python_layer_low == b->python_layer_low && a->node_layer_high == b->node_layer_high &&
                 a->node_layer_low == b->node_layer_low && a->image_high == b->image_high &&
-                a->image_low == b->image_low;
+                a->image_low == b->image_low && a->domain == b->domain;
 }
 
 size_t pool_target_min(const struct pool *pool)
@@ -114,16 +119,20 @@ static void remove_oldest(struct pools *pools)
         pools->n--;
 }
 
-static int image_of(const struct launch *launch, const struct language *language)
+/* The zygote that pool_choose_zygote() has chosen is known by the domain. */
+static struct zygote *zygote_of(struct pools *pools, const struct launch *launch, const struct language *language)
 {
-        return language && language->zygote ? launch->ahead : image_SYSTEM;
+        if (!language || !language->zygote)
+                return NULL;
+        return launch->shape.domain ? pool_own_find(pools, (uint32_t)launch->shape.domain)
+                                    : &pools->zygotes[launch->ahead];
 }
 
-struct pool *pool_find(const struct pools *pools, const struct launch *launch, const struct language *language)
+struct pool *pool_find(struct pools *pools, const struct launch *launch, const struct language *language)
 {
-        int image = image_of(launch, language);
+        const struct zygote *zygote = zygote_of(pools, launch, language);
         for (struct pool *pool = pools->all; pool; pool = pool->next)
-                if (pool->language == language && pool->image == image && same_shape(&pool->shape, &launch->shape) &&
+                if (pool->language == language && pool->zygote == zygote && same_shape(&pool->shape, &launch->shape) &&
                         pool->layer_folders == launch->layer_folders)
                         return pool;
         return NULL;
@@ -132,7 +141,8 @@ struct pool *pool_find(const struct pools *pools, const struct launch *launch, c
 struct pool *pool_for(struct pools *pools, const struct launch *launch, const struct language *language)
 {
         struct pool *known = pool_find(pools, launch, language);
-        int image = image_of(launch, language);
+        struct zygote *zygote = zygote_of(pools, launch, language);
+        bool loaded = zygote && !zygote->own && launch->ahead != image_SYSTEM;
         if (known)
                 return known;
         if (pools->n == POOLS_MAX)
@@ -146,20 +156,20 @@ struct pool *pool_for(struct pools *pools, const struct launch *launch, const st
                 .shape = launch->shape,
                 .layer_folders = launch->layer_folders,
                 .language = language,
-                .image = image,
+                .zygote = zygote,
                 .used_ms = clock_ms() };
         pool->shape.label = NULL;
         if (language && launch->interpreter)
                 snprintf(pool->interpreter, sizeof pool->interpreter, "%s", launch->interpreter);
         size_print(pool->shape.disk_bytes, disk, sizeof disk);
-        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s%s%s/%s", language ? language->name : "empty",
-                image == image_SYSTEM ? "" : "+", image == image_SYSTEM ? "" : pool_image_names[image],
+        snprintf(pool->name, sizeof pool->name, "%s%s%s/%s%s%s%s%s%s%s%s%s/%s", language ? language->name : "empty",
+                loaded ? "+" : "", loaded ? pool_image_names[launch->ahead] : "",
                 launch->request.profile ? launch->request.profile : "standard",
                 pool->shape.flags & WIRE_PROC_STRICT ? "+strict-proc" : "",
                 pool->shape.flags & WIRE_PROXY ? "+network" : "", pool->shape.flags & WIRE_TOOL_SOCKET ? "+tools" : "",
                 pool->shape.flags & WIRE_PERSISTENT ? "+lasting" : "", pool->shape.flags & WIRE_ROOT ? "+root" : "",
                 pool->shape.python_layer_high || pool->shape.node_layer_high ? "+layer" : "",
-                pool_has_image(pool) ? "+image" : "", disk);
+                pool_has_image(pool) ? "+image" : "", pool->shape.domain ? "+zygote" : "", disk);
         pool->target = pool_target_min(pool);
         pools->all = pool;
         pools->n++;

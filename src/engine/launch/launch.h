@@ -16,6 +16,7 @@
 #include "model/settings.h"
 
 #define LAUNCH_WARNINGS_MAX 32
+#define OWNER_KEY_MAX 80           /* bytes of the key of a tenant, with the NUL */
 /* label of a sandbox whose request has no task_id (struct wire_shape) */
 #define LAUNCH_LABEL "run"
 #define TOOLS_PATH ":/opt/caisson/tools/bin"      /* appended to PATH where the command `tool` exists */
@@ -91,6 +92,7 @@ struct launch {
         const struct settings *settings;
         const struct language *added;          /* languages of the configuration */
         /* Set by the caller before launch_prepare(). */
+        const char *owner; /* key of the tenant, whose zygotes with packages the launch may use; NULL: none */
         const char *id; /* of the run; part of names, or NULL where the request has neither task_id nor work_dir */
         bool local;                            /* the request may name paths of this host */
         bool has_messages;                     /* the runner exchanges messages with the engine */

@@ -42,8 +42,8 @@ static int reopen(int path_fd, int flags, mode_t rights)
 }
 
 /*
- * A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours.  Without privileges both
- * have our uid, and Landlock refuses the sandbox's folder to the engine.
+ * A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours.  Without privileges
+ * both have our uid, and Landlock refuses the sandbox's folder to the engine.
  */
 static bool is_foreign(int dir_fd)
 {

@@ -145,6 +145,7 @@ static void begin_anew(struct run *run, bool begun)
                 run->channel.has_messages = run->launch.has_messages;
         }
         run->cold = true;
+        run->launch.shape.domain = 0;
         run->has_boundary = run->handed_over = false;
         enqueue(run, true);
 }
@@ -195,6 +196,16 @@ static const struct instance_user instance_user = {
 
 /* ---- the start ---- */
 
+/* The best that is ready; the record names modules that the program has to import by itself. */
+static void take_ready(struct run *run, struct instance **ret_instance, uint32_t *ret_zygote)
+{
+        struct pools *pools = run->engine->pools;
+        pools_take(pools, &run->launch, ret_instance, ret_zygote);
+        const char *left_out = pools_not_preloaded(pools, &run->launch);
+        if (left_out[0])
+                run_warn(run, "packages_not_preloaded", "imported in the run, and not ahead: %s", left_out);
+}
+
 /* A run that is next: with the best sandbox that is there, or one of its own. */
 static int begin(struct run *run, struct csn_error *err)
 {
@@ -205,7 +216,7 @@ static int begin(struct run *run, struct csn_error *err)
                 return -err->code;
         run->launch.program.limits.cpu_ms = run_quota_cpu_max_ms(run);
         if (engine->pools && !run->cold && run->launch.backend == &backend_native)
-                pools_take(engine->pools, &run->launch, &instance, &zygote);
+                take_ready(run, &instance, &zygote);
         if (!instance &&
                 instance_new(&engine->instances, run->launch.backend, &run->launch.shape, &instance_user, run,
                         &instance, err) < 0)
@@ -393,6 +404,7 @@ struct run *run_new(struct engine *engine)
         hex_random(16, run->id + 4);
         launch_init(&run->launch, engine->settings, engine->languages);
         run->launch.id = run->id;
+        run->launch.owner = run->owner_key;
         return run;
 }
 

@@ -14,7 +14,6 @@
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
 
-#define OWNER_KEY_MAX 80
 
 enum run_state { RUN_NEW, RUN_EXAMINING, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
 

@@ -13,7 +13,7 @@ import pytest
 from cli import BUILD, children, folders_of
 from daemon import command_line, until
 
-(HELLO, PREPARE, _, _, START, EXITING, KILL, GET_STATS, ZYGOTE, RETIRE, READY, CONFINED, STATS, EXITED, REFUSED, GONE, GUEST, JOIN_GUEST, FREEZE, FROZEN,
+(HELLO, PREPARE, JOIN, _, START, EXITING, KILL, GET_STATS, ZYGOTE, RETIRE, READY, CONFINED, STATS, EXITED, REFUSED, GONE, GUEST, JOIN_GUEST, FREEZE, FROZEN,
  _) = range(1, 22)
 HEADER = struct.Struct('<IHHII')
 MAGIC = 0x43534e57
@@ -103,8 +103,8 @@ class Engine:
         assert got[0] == op and job in (None, got[1]), got
         return got[2]
 
-    def shape(self):
-        return numbers(LASTING, 16 * MIB, 1000, 16 * MIB, 0, 0, 0, 0, 0, 0, 256 * MIB, 1000, 64) + text('test')
+    def shape(self, domain=0):
+        return numbers(LASTING, 16 * MIB, 1000, 16 * MIB, 0, 0, 0, 0, 0, 0, domain, 256 * MIB, 1000, 64) + text('test')
 
     def limits(self, memory=256 * MIB):
         return numbers(60000, 0, 0, memory, 1000, 64, 256, 0)
@@ -125,16 +125,16 @@ class Engine:
         """Through the door that came last."""
         os.write(self.kept[-1], bytes([DOOR_PROGRAM]) + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
 
-    def zygote(self, job, how):
+    def zygote(self, job, how, domain=0):
         argv = ['/usr/bin/python3', '-I', '-S', '-c', STANDIN, how]
-        self.ask(ZYGOTE, job, numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
+        self.ask(ZYGOTE, job, self.shape(domain) + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
         if how != 'loading':
             assert self.wait(ZYGOTE, job)
 
     def loading(self, job):
         """A zygote that never serves."""
         argv = ['/usr/bin/sleep', '1000']
-        self.ask(ZYGOTE, job, numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
+        self.ask(ZYGOTE, job, self.shape() + numbers(len(argv)) + b''.join(map(text, argv)) + numbers(0))
 
     def enter(self, job, sandbox, zygote):
         """Our ends of the pipe that would be its standard output: its end is seen there."""
@@ -313,3 +313,23 @@ def test_a_paused_sandbox_does_not_outlive_a_supervisor_that_is_killed(engine, v
         engine.process.wait()
     until(lambda: not any(Path(f'/proc/{one}').exists() for one in inside))
     until(lambda: not folders_of(pid))
+
+
+def test_a_job_joins_no_zygote_of_another_domain(engine):
+    engine.zygote(7, 'serving', domain=7)
+    engine.ask(PREPARE, 1, engine.shape())
+    engine.wait(READY, 1)
+    engine.ask(JOIN, 1, numbers(7))
+    assert b'the zygote of this sandbox is gone' in engine.wait(REFUSED, 1)
+
+
+def test_a_sandbox_in_a_domain_that_is_not_there_is_refused(engine):
+    engine.ask(PREPARE, 1, engine.shape(domain=7))
+    assert b'the zygote of this sandbox is gone' in engine.wait(REFUSED, 1)
+
+
+@pytest.mark.parametrize('domain', [6, 1 << 32])
+def test_a_zygote_takes_no_domain_of_another_number(engine, domain):
+    engine.ask(ZYGOTE, 7, engine.shape(domain) + numbers(1) + text('/usr/bin/true') + numbers(0))
+    with pytest.raises((AssertionError, OSError, EOFError)):
+        engine.wait(ZYGOTE, 7)

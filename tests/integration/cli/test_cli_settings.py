@@ -182,7 +182,9 @@ def flipped(key, value, folder):
               'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody',
               'engine.private_hosts': 'mirror.house:3142', 'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal',
               'packages.allow': 'requests,PyYAML', 'packages.deny': 'left-pad', 'packages.require_upload_time': 'false',
-              'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s'}
+              'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s',
+              'packages.preload': 'pandas,matplotlib.pyplot', 'packages.preload_wall': '9s', 'packages.zygote_idle': '59s',
+              'packages.zygote_memory_bytes': '256MiB'}
     if key in others:
         return others[key]
     if key.endswith('_file'):

@@ -45,6 +45,9 @@ EARLY_PREFIXES = (b'PYTHON', b'LC_', b'LD_', b'MALLOC_', b'MPL', b'XDG_', b'NPY_
 # These have such names, but are read late or can be made good in the run.
 LATE_NAMES = {b'PYTHONUNBUFFERED', b'OPENBLAS_NUM_THREADS', b'GOTO_NUM_THREADS', b'OMP_NUM_THREADS', b'MKL_NUM_THREADS',
               b'NUMEXPR_NUM_THREADS', b'VECLIB_MAXIMUM_THREADS'}
+# Set by the engine, and for this program alone.
+WITHOUT, PRELOAD, WALL = b'CAISSON_ZYGOTE_WITHOUT', b'CAISSON_ZYGOTE_PRELOAD', b'CAISSON_ZYGOTE_WALL'
+OWN_VARIABLES = WITHOUT, PRELOAD, WALL
 LAYER = b'/opt/packages'      # SANDBOX_PYTHON_LAYER of sandbox/sandbox.h
 THREAD_NAMES = [name for name in LATE_NAMES if name.endswith(b'_THREADS')]
 
@@ -134,8 +137,13 @@ class Zygote:
         self.hello, self.compile_whole = names['HELLO_TEXT'], names['compile_whole']
         self.filters, self.warnings_fail = names['filters'], names['WARNINGS_FAIL']
         self.image = image
-        without = sys.modules['os'].environb.pop(b'CAISSON_ZYGOTE_WITHOUT', b'')
-        self.unwanted = [name for name in without.decode().split(':') if name]
+        environb = sys.modules['os'].environb
+        self.own_variables = {name: environb.pop(name) for name in OWN_VARIABLES if name in environb}
+        without = self.own_variables.get(WITHOUT, b'').decode()
+        self.unwanted = {name: reason for name, _, reason in (entry.partition('=') for entry in without.split(':') if entry)}
+        self.foreign, self.watch = [], None
+        if PRELOAD in self.own_variables:
+            self.prepare_foreign()
         self.caisson = __import__('_caisson')
         self.run_cases = self.caisson.run_cases
         del sys.modules['_caisson']
@@ -165,6 +173,29 @@ class Zygote:
         self.load_roles()
         self.preloaded = {name.partition('.')[0] for name in set(sys.modules) - self.own_modules}
 
+    def prepare_foreign(self):
+        """What is imported beside the modules of the image, and all of it with a watch (foreign.py)."""
+        foreign = load_part('foreign')
+        if len(self.unwanted) <= foreign['LEFT_OUT_MAX']:
+            self.foreign = foreign['wanted'](self.own_variables[PRELOAD].decode())
+        self.watch = foreign['Watch'](int(self.own_variables[WALL]), is_alone)
+
+    def import_ahead(self, name):
+        """Import a module.  Returns the reason why a zygote cannot have it, or None."""
+        if self.watch:
+            self.watch.begin(lambda reason: self.start_without(name, reason))
+        try:
+            builtins.__import__(name, {'__name__': None})
+        except ModuleNotFoundError:
+            self.failed[name] = 'missing'
+        except Exception as error:
+            self.failed[name] = '%s: %s' % (type(error).__name__, error)
+        else:
+            self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
+        if self.watch:
+            return self.watch.end()
+        return None if is_alone() else 'starts threads'
+
     def load_modules(self):
         """Import what there is.  A thread would be lost in a fork with whatever lock it holds, so none may start."""
         for name in THREAD_NAMES:
@@ -176,20 +207,13 @@ class Zygote:
         handlers = {number: _signal.getsignal(number) for number in range(1, 32)}
         self.path = sys.path[:]
         builtins.__import__ = self.needs.note
-        for name in IMAGES[self.image]:
+        for name in dict.fromkeys([*IMAGES[self.image], *self.foreign]):
             if name in self.unwanted:
-                self.failed[name] = 'starts threads'
+                self.failed[name] = self.unwanted[name]
                 continue
-            try:
-                builtins.__import__(name, {'__name__': None})
-            except ModuleNotFoundError:
-                self.failed[name] = 'missing'
-            except Exception as error:
-                self.failed[name] = '%s: %s' % (type(error).__name__, error)
-            else:
-                self.loaded[name] = str(getattr(sys.modules[name], '__version__', ''))
-            if not is_alone():
-                self.start_without(name)
+            reason = self.import_ahead(name)
+            if reason:
+                self.start_without(name, reason)
         builtins.__import__ = self.caisson.__import__
         for name in THREAD_NAMES:
             del sys.modules['os'].environb[name]
@@ -212,16 +236,22 @@ class Zygote:
         for name in set(sys.modules) - before:
             del sys.modules[name]
 
-    def start_without(self, name):
+    def start_without(self, name, reason):
         """A thread cannot be stopped from outside, but an interpreter can be started again."""
-        if name in self.unwanted:
-            sys.stderr.write('zygote.py: there are threads, though %s was left out\n' % name)
-            raise SystemExit(1)
-        without = ':'.join([*self.unwanted, name]).encode()
-        execve(sys.executable, sys.orig_argv, {**self.environment, b'CAISSON_ZYGOTE_WITHOUT': without, b'LD_PRELOAD': self.caisson.__file__.encode()})
+        if self.watch:
+            load_part('foreign')['end_children']()
+        without = ':'.join('%s=%s' % pair for pair in [*self.unwanted.items(), (name, reason)]).encode()
+        own = {**self.own_variables, WITHOUT: without, b'LD_PRELOAD': self.caisson.__file__.encode()}
+        execve(sys.executable, sys.orig_argv, {**self.environment, **own})
 
     def ready_message(self):
         dumps = __import__('json').dumps
+        if self.watch:
+            shorten = load_part('foreign')['shorten']
+            left_out = {name: why for name, why in self.failed.items() if name in self.foreign and why != 'missing'}
+            return dumps({'image': self.image, 'python': '%d.%d.%d' % sys.version_info[:3],
+                          'modules': shorten({name: self.loaded[name] for name in self.foreign if name in self.loaded}, 1500),
+                          'left_out': shorten(left_out, 1500)}).encode()
         return dumps({'image': self.image, 'python': '%d.%d.%d' % sys.version_info[:3],
                       'modules': self.loaded, 'left_out': self.failed}).encode()
 

@@ -182,7 +182,7 @@ class Fresh:
             if data.get(name) != value:
                 putenv(name, value)
                 data[name] = value
-        if b'PYTHONPATH' in environment:    # a layer of packages; with another value the program starts cold
+        if b'PYTHONPATH' in environment and b'PYTHONPATH' not in before:    # a layer of packages; with another value the program starts cold
             sys.path.insert(1, environment[b'PYTHONPATH'].decode())     # behind the program's folder
         if environment.get(b'TZ') != before.get(b'TZ'):
             sys.modules['time'].tzset()
