@@ -361,3 +361,14 @@ def test_a_child_that_is_not_confined_runs_nothing(tmp_path, index):
 def test_names_of_modules_are_checked(names):
     done = caisson('config', 'show', '--set', f'packages.preload={names}')
     assert done.status != 0 and 'packages.preload' in done.err and 'names of modules' in done.err
+
+
+def test_a_grading_uses_no_such_zygote(tmp_path, index):
+    request = {'code': 'import sys\nimport plain\nLOADED = "plain" in sys.modules\ndef f(x):\n    return x + plain.VALUE\n', 'function': 'f',
+               'packages': ['plain'], 'cases': [{'args': [1], 'expected': 2}]}
+    with serving(tmp_path / 'd', *settings_of(index)) as web:
+        for _ in range(4):
+            status, _, result = web.ask('POST', '/v1/grade', request)
+            assert status == 200 and result['all_passed'], result
+            time.sleep(0.4)
+        assert zygotes(web) == 0 and len(descendants(web.daemon.process.pid, 'outer-init')) == 1
