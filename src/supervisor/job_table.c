@@ -119,7 +119,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
                 return 0;
         }
         if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids,
-                    &sup->outer_init_queue, &refusal) < 0 ||
+                    sup->images_dir, &sup->outer_init_queue, &refusal) < 0 ||
                 job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);

@@ -347,6 +347,8 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         raise_descriptors();
         if (choose_ids(sup, err) < 0)
                 return -err->code;
+        const char *images = sup->options->folders.images_dir;
+        sup->images_dir = images[0] ? open(images, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
         sup->abilities.landlock_abi = probe_landlock_abi();
         sup->abilities.merged_usr = probe_merged_usr();
         sup->abilities.id_blocks = uid_blocks(&sup->options->uids);
@@ -379,6 +381,7 @@ static void end(struct supervisor *sup)
         zygotes_free(sup);
         send_queue_done(&sup->answers);
         send_queue_done(&sup->outer_init_queue);
+        fd_close(&sup->images_dir);
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);
@@ -398,7 +401,11 @@ static void begin_outer_init(struct supervisor *sup)
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
         struct supervisor sup = {
-                .sock = sock, .options = options, .janitor = { .pipe = -1 }, .outer_init = { .sock = -1 }
+                .sock = sock,
+                .options = options,
+                .images_dir = -1,
+                .janitor = { .pipe = -1 },
+                .outer_init = { .sock = -1 }
         };
         int rc = begin(&sup, err);
         if (rc == 0)

@@ -19,6 +19,7 @@ struct supervisor {
         const struct supervisor_options *options;
         struct abilities abilities;
         struct cgroup_base *cgroups;
+        int images_dir;                    /* the folder of all images, opened before the engine can touch it; or -1 */
         struct outer_init outer_init;
         struct watch outer_init_watch;
         struct send_queue outer_init_queue;
