@@ -21,59 +21,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SOCKET "/run/sudo.socket"
 #define SHIM "/usr/local/bin/sudo"
+#define PROGRAM "/opt/caisson/sudo"   /* bin/caisson-sudo.c */
 #define SUDO_REQUESTS_MAX 64          /* at once; more wait in the backlog */
 #define TEXTS_MAX 4000
-
-static const char shim[] =
-        "#!/usr/bin/python3 -IS\n"
-        "import array, os, signal, socket, sys\n"
-        "arguments, env, user, login = sys.argv[1:], dict(os.environ), 'root', False\n"
-        "def usage(text):\n"
-        "    sys.exit(f'sudo: {text}')\n"
-        "while arguments and arguments[0].startswith('-'):\n"
-        "    option = arguments.pop(0)\n"
-        "    if option == '--':\n"
-        "        break\n"
-        "    if option in ('-u', '--user', '-g', '--group', '-p', '--prompt', '-C', '-h', '--host') and arguments:\n"
-        "        value = arguments.pop(0)\n"
-        "        user = value if option in ('-u', '--user') else user\n"
-        "    elif option.startswith('--user='):\n"
-        "        user = option[7:]\n"
-        "    elif option in ('-i', '--login', '-s', '--shell'):\n"
-        "        login = True\n"
-        "    elif option in ('-v', '-k', '-K', '--validate', '--reset-timestamp'):\n"
-        "        sys.exit(0)\n"
-        "    elif option.strip('-nEHSbPA') and not option.startswith(('--preserve-env', '--non-interactive', '--set-home', '--stdin')):\n"
-        "        usage(f'{option} is not known here')\n"
-        "while arguments and '=' in arguments[0] and not arguments[0].startswith('='):\n"
-        "    name, _, value = arguments.pop(0).partition('=')\n"
-        "    env[name] = value\n"
-        "arguments = arguments or (['/bin/bash'] if login else usage('say what to run'))\n"
-        "if user not in ('root', '#0'):\n"
-        "    if user not in ('user', '#1000'):\n"
-        "        usage(f'unknown user {user}')\n"
-        "    os.execvpe(arguments[0], arguments, env)\n"
-        "env.update(HOME='/root', USER='root', LOGNAME='root', SUDO_USER='user', SUDO_UID='1000', SUDO_GID='1000',\n"
-        "           PATH='/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin')\n"
-        "if os.getuid() == 0:\n"
-        "    os.execvpe(arguments[0], arguments, env)\n"
-        "texts = [os.getcwd(), str(len(arguments)), *arguments, *(f'{name}={value}' for name, value in env.items())]\n"
-        "listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
-        "try:\n"
-        "    listener.connect('" SOCKET "')\n"
-        "    listener.sendmsg([b''.join(os.fsencode(text) + b'\\0' for text in texts)],\n"
-        "                 [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0, 1, 2]))])\n"
-        "except OSError as error:\n"
-        "    usage(f'there is no root to be had: {error}')\n"
-        "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):\n"
-        "    signal.signal(number, lambda number, _: listener.send(bytes([number])))\n"
-        "answer = listener.recv(100)\n"
-        "if not answer:\n"
-        "    usage('the sandbox ends')\n"
-        "status = int(answer)\n"
-        "sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))\n";
 
 struct sudo_request {
         struct sudo_request *next;
@@ -227,20 +178,23 @@ static void accept_more(struct sudo *sudo)
 
 static int lay_shim(struct csn_error *err)
 {
-        auto_fd fd = open(SHIM, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0755);
-        if (fd < 0 || fchmod(fd, 0755) < 0 || io_write_all(fd, shim, sizeof shim - 1) < 0)
+        static const char *const folders[] = { "/usr/local", "/usr/local/bin" };   /* an image may lack them */
+        for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+                if (mkdir(folders[i], 0755) < 0 && errno != EEXIST)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make %s", folders[i]);
+        if ((unlink(SHIM) < 0 && errno != ENOENT) || symlink(PROGRAM, SHIM) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make " SHIM);
         return 0;
 }
 
 static int open_listener(struct sudo *sudo, struct csn_error *err)
 {
-        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET };
-        unlink(SOCKET);
+        const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = GUEST_SUDO_SOCKET };
+        unlink(GUEST_SUDO_SOCKET);
         sudo->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (sudo->listener.fd < 0 || bind(sudo->listener.fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
-                chmod(SOCKET, 0666) < 0 || listen(sudo->listener.fd, SUDO_REQUESTS_MAX) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "listen on " SOCKET);
+                chmod(GUEST_SUDO_SOCKET, 0666) < 0 || listen(sudo->listener.fd, SUDO_REQUESTS_MAX) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "listen on " GUEST_SUDO_SOCKET);
         return loop_watch(sudo->op.guest->loop, &sudo->listener, sudo->listener.fd, EPOLLIN, err);
 }
 

@@ -25,8 +25,17 @@ static const struct {
         { "opt/caisson", true }, { "opt/packages", true }, { "opt/node_modules", true },
 };
 
-/* Each is covered by a file of the sandbox's own. */
-static const char *const files[] = { "passwd", "group", "nsswitch.conf", "hosts", "hostname", "resolv.conf" };
+/*
+ * Each is covered by a file of the sandbox's own.  The accounts and groups stay, for sandboxes with root: they are
+ * added to the sandbox's own (src/sandbox/overlay.c).
+ */
+static const struct {
+        const char *name;
+        bool stays;
+} files[] = {
+        { "passwd", true }, { "group", true }, { "nsswitch.conf", false }, { "hosts", false }, { "hostname", false },
+        { "resolv.conf", false },
+};
 
 static const struct {
         const char *path, *target;
@@ -60,11 +69,14 @@ static int make_files(int tree_fd, struct csn_error *err)
         if (etc < 0)
                 return failed(err, "etc");
         for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-                if (image_remove_entry(etc, files[i]) < 0)
-                        return failed(err, files[i]);
-                auto_fd fd = openat(etc, files[i], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+                const char *name = files[i].name;
+                struct stat st;
+                bool stays = files[i].stays && fstatat(etc, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+                if (!stays && image_remove_entry(etc, name) < 0)
+                        return failed(err, name);
+                auto_fd fd = openat(etc, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
                 if (fd < 0 || fchmod(fd, 0644) < 0)
-                        return failed(err, files[i]);
+                        return failed(err, name);
         }
         return 0;
 }

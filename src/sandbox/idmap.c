@@ -8,39 +8,46 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* Of the host, root and system accounts (login.defs(5), SYS_UID_MAX); people's are nobody's inside, and not `user`. */
 #define HOST_IDS 1000
 
-static int write_map(pid_t pid, const char *file, uint32_t first, struct csn_error *err)
+/* `n` ids from `uid` and from `gid` on become those from `first` on. */
+struct id_map {
+        uint32_t uid, gid, first, n;
+};
+
+static int write_map(pid_t pid, const char *file, uint32_t from, const struct id_map *ids, struct csn_error *err)
 {
         char path[40], map[40];
         snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-        snprintf(map, sizeof map, "0 %u %d", first, HOST_IDS);
+        snprintf(map, sizeof map, "%u %u %u", from, ids->first, ids->n);
         if (io_write_file(AT_FDCWD, path, map) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "write %s", path);
         return 0;
 }
 
-static int open_map(pid_t pid, uint32_t first, struct csn_error *err)
+static int open_map(pid_t pid, const struct id_map *ids, struct csn_error *err)
 {
         char path[40];
-        if (write_map(pid, "uid_map", first, err) < 0 || write_map(pid, "gid_map", first, err) < 0)
+        if (write_map(pid, "uid_map", ids->uid, ids, err) < 0 || write_map(pid, "gid_map", ids->gid, ids, err) < 0)
                 return -err->code;
         snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open %s", path) : fd;
 }
 
-static int make_map(uint32_t first, struct csn_error *err)
+static int make_map(const struct id_map *ids, struct csn_error *err)
 {
         struct clone_args args = { .flags = CLONE_NEWUSER };
         pid_t self = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
@@ -52,7 +59,7 @@ static int make_map(uint32_t first, struct csn_error *err)
                         pause();
         if (pid < 0)
                 return err_set(err, CSN_E_UNSUPPORTED, errno, "make a user namespace for a map of ids");
-        int fd = open_map(pid, first, err);
+        int fd = open_map(pid, ids, err);
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
                 ;
@@ -72,12 +79,9 @@ static int refused(const char *path, int sys, struct csn_error *err)
                         : "see mount_setattr(2)");
 }
 
-int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *err)
+static int map_tree(int tree, const char *path, const struct id_map *ids, struct csn_error *err)
 {
-        auto_fd tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (tree < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", path);
-        auto_fd map = make_map(first, err);
+        auto_fd map = make_map(ids, err);
         if (map < 0)
                 return map;
         /* Private: a copy of a shared mount would hear of the host's mounts, and the host of ours. */
@@ -87,6 +91,45 @@ int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *
                 .userns_fd = (uint64_t)map };
         if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return refused(path, errno, err);
+        return 0;
+}
+
+int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *err)
+{
+        const struct id_map ids = { .first = first, .n = HOST_IDS };
+        auto_fd tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (tree < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", path);
+        if (map_tree(tree, path, &ids, err) < 0)
+                return -err->code;
+        *ret_fd = take_fd(&tree);
+        return 0;
+}
+
+/*
+ * The folder of images may belong to the engine's user, which has fewer rights than this process.  So no link below the
+ * folder is followed, and only files of the owner of the folder get an id inside: a hard link to a file of another
+ * account belongs to `nobody`.
+ */
+int idmap_image(int images_dir, const struct wire_shape *shape, uint32_t first, int *ret_fd, struct csn_error *err)
+{
+        struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+        char path[48];
+        struct stat st;
+        snprintf(path, sizeof path, "%016llx%016llx/tree", (unsigned long long)shape->image_high,
+                (unsigned long long)shape->image_low);
+        if (images_dir < 0)
+                return err_set(err, CSN_E_SYSTEM, ENOENT, "open the folder of images");
+        auto_fd folder = (int)syscall(SYS_openat2, images_dir, path, &how, sizeof how);
+        auto_fd tree = folder < 0
+                ? -1
+                : open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (tree < 0 || fstat(images_dir, &st) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the image %.32s", path);
+        const struct id_map ids = { .uid = st.st_uid, .gid = st.st_gid, .first = first, .n = 1 };
+        if (map_tree(tree, "the folder of images", &ids, err) < 0)
+                return -err->code;
         *ret_fd = take_fd(&tree);
         return 0;
 }

@@ -384,13 +384,13 @@ _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX])
                 .handoff = fds[4],
                 .home = -1,
                 .go = -1 };
-        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->usr };
+        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->lower };
         struct inner_init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };
         int procs_fds = 0;
 
-        plan->usr = plan->shape.flags & WIRE_ROOT ? fds[INNER_INIT_FDS_MAX - 1] : -1;
+        plan->lower = plan->shape.flags & WIRE_ROOT ? fds[INNER_INIT_FDS_MAX - 1] : -1;
         init_wipe_title();
         prctl(PR_SET_NAME, "init");
         if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)

@@ -48,7 +48,8 @@ int image_root_build(const struct wire_shape *shape, int *ret_root, struct csn_e
 int mount_attach_copy(int template_fd, int root_fd, const char *path, struct csn_error *err);
 
 /*
- * Build the root of a sandbox with root: a private tmpfs, with an overlay of /usr over the host's /usr.
+ * Build the root of a sandbox with root: a private tmpfs, with an overlay of /usr over the host's /usr; in an image an
+ * overlay of / over the image.
  * *ret_root belongs to the caller: a mount attached at a hidden path, with the template's /dev and /opt/caisson,
  * ready to become the root.  The caller is root of the sandbox's first user namespace and still in the template.
  *

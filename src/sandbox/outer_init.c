@@ -233,14 +233,46 @@ static int open_signals(int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "signalfd") : 0;
 }
 
-static struct shared_trees open_shared(const struct shared_folders *folders)
+static int open_dir(const char *path)
 {
-        const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
-        return (struct shared_trees){
-                .layers = folders->layers_dir[0] ? open_tree(AT_FDCWD, folders->layers_dir, flags) : -1,
-                .images = folders->images_dir[0] ? open_tree(AT_FDCWD, folders->images_dir, flags) : -1,
-                .runners = open_tree(AT_FDCWD, folders->runner_dir, flags), /* last: errno is that of the runners */
-        };
+        return path[0] ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+void shared_dirs_open(const struct shared_folders *folders, struct shared_trees *ret)
+{
+        *ret = (struct shared_trees){ .runners = open_dir(folders->runner_dir),
+                .layers = open_dir(folders->layers_dir),
+                .images = open_dir(folders->images_dir) };
+}
+
+void shared_dirs_close(struct shared_trees *dirs)
+{
+        fd_close(&dirs->runners);
+        fd_close(&dirs->layers);
+        fd_close(&dirs->images);
+}
+
+/* Without the runners errno says why. */
+static struct shared_trees open_shared(const struct shared_trees *dirs)
+{
+        const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+        struct shared_trees trees = { .layers = dirs->layers < 0 ? -1 : open_tree(dirs->layers, "", flags),
+                .images = dirs->images < 0 ? -1 : open_tree(dirs->images, "", flags) };
+        trees.runners = open_tree(dirs->runners, "", flags);
+        errno = dirs->runners < 0 ? ENOENT : errno;
+        return trees;
+}
+
+/* Of a mount namespace of one's own, in which alone one may clone mounts without privileges. */
+static struct shared_trees open_shared_here(const struct shared_folders *folders)
+{
+        struct shared_trees dirs, trees;
+        shared_dirs_open(folders, &dirs);
+        trees = open_shared(&dirs);
+        int sys = errno;
+        shared_dirs_close(&dirs);
+        errno = sys;
+        return trees;
 }
 
 static int settle(struct outer_init_state *outer_init_state, struct shared_trees *trees,
@@ -248,7 +280,7 @@ static int settle(struct outer_init_state *outer_init_state, struct shared_trees
 {
         uint32_t id = outer_init_state->rootless ? SANDBOX_UID : 0;
         if (outer_init_state->rootless)
-                *trees = open_shared(folders);
+                *trees = open_shared_here(folders);
         if (trees->runners < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open the folder of the language runners, %s",
                         folders->runner_dir);
@@ -328,7 +360,7 @@ int outer_init_await(const struct outer_init *outer_init, struct csn_error *err)
 }
 
 int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless,
-        const struct shared_folders *folders, struct csn_error *err)
+        const struct shared_folders *folders, const struct shared_trees *dirs, struct csn_error *err)
 {
         int pair[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -340,7 +372,7 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
          */
         struct shared_trees trees = { -1, -1, -1 };
         if (!rootless)
-                trees = open_shared(folders);
+                trees = open_shared(dirs);
         auto_fd runners = trees.runners, layers = trees.layers, images = trees.images;
         if (!rootless &&
                 (setresgid((gid_t)-1, uids->first, (gid_t)-1) < 0 || setresuid((uid_t)-1, uids->first, (uid_t)-1) < 0))

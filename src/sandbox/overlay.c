@@ -2,6 +2,8 @@
  * The root file system of a sandbox with root (overlayfs.rst; in a user namespace Linux 5.11): a tmpfs with the
  * sandbox's quota, for /, the home directory, and changes of /usr.
  *
+ * Without an image:
+ *
  *   root     the future /: a copy of the template's /etc and /var, empty folders, the home directory
  *   lower    the host's /usr by idmap_tree(), read-only
  *   shown    an overlay of `lower` alone
@@ -14,8 +16,15 @@
  * open; other files can be deleted inside, but not read, copied or moved.  The overlay on top has root's
  * credentials, over `shown` and over the tmpfs.
  *
- * Only `root` can be reached from inside: all other mounts are detached with the template.  In addition root sees
- * `usr`, read-only, at SANDBOX_CHANGED, for a copy of the sandbox with its changes.
+ * In an image one overlay is the whole /:
+ *
+ *   lower    the tree of the image by idmap_image(), read-only
+ *   changed  written files; `work` is overlayfs' own
+ *
+ * There is no second overlay: an image holds no secret from its programs, and package managers open files of mode 0640.
+ *
+ * Only the future / can be reached from inside: all other mounts are detached with the template.  In addition root sees
+ * the upper layer, read-only, at SANDBOX_CHANGED, for a copy of the sandbox with its changes.
  */
 #include "sandbox/mount.h"
 
@@ -32,6 +41,14 @@
 #include <sys/xattr.h>
 
 #define LEVELS_MAX 16          /* folders in folders of /etc */
+#define ACCOUNTS_MAX ((size_t)64 * 1024) /* bytes of /etc/passwd and of /etc/group of an image that are taken over */
+#define SANDBOX_CHANGED_USR "run/caisson/changed/usr"
+
+#define ACCOUNTS                                         \
+        "root:x:0:0:root:/root:/bin/bash\n"              \
+        "user:x:1000:1000:user:/home/user:/bin/bash\n"   \
+        "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+#define GROUPS "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"
 
 static int make_folder(int dir_fd, const char *path, mode_t mode, struct csn_error *err)
 {
@@ -132,8 +149,8 @@ static int fill(int template_fd, int root_fd, struct csn_error *err)
         } folders[] = { { "usr", 0755 }, { "proc", 0755 }, { "dev", 0755 }, { "tmp", 0755 }, { "home", 0755 },
                 { SANDBOX_HOME + 1, 0700 }, { "root", 0700 }, { "opt", 0755 }, { "opt/caisson", 0755 },
                 { SANDBOX_PYTHON_LAYER + 1, 0755 }, { SANDBOX_NODE_LAYER + 1, 0755 }, { "run", 0755 },
-                { "run/caisson", 0700 }, { SANDBOX_CHANGED + 1, 0755 }, { "mnt", 0755 }, { "srv", 0755 },
-                { "var/log", 0755 } };
+                { "run/caisson", 0700 }, { SANDBOX_CHANGED + 1, 0755 }, { SANDBOX_CHANGED_USR, 0755 }, { "mnt", 0755 },
+                { "srv", 0755 }, { "var/log", 0755 } };
         if (copy_tree(template_fd, root_fd, "etc", 0, err) < 0 || copy_tree(template_fd, root_fd, "var", 0, err) < 0 ||
             copy_top_links(template_fd, root_fd, err) < 0)
                 return -err->code;
@@ -144,9 +161,7 @@ static int fill(int template_fd, int root_fd, struct csn_error *err)
                 return err_set(err, CSN_E_SYSTEM, errno, "make /node_modules");
         if (fchownat(root_fd, SANDBOX_HOME + 1, SANDBOX_UID, SANDBOX_UID, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "give `user` its home directory");
-        return write_file(root_fd, "etc/passwd", "root:x:0:0:root:/root:/bin/bash\n"
-                                                 "user:x:1000:1000:user:/home/user:/bin/bash\n"
-                                                 "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n", err);
+        return write_file(root_fd, "etc/passwd", ACCOUNTS, err);
 }
 
 /* ---- /usr ---- */
@@ -168,7 +183,7 @@ static int no_overlay(struct csn_error *err)
         if (err->sys == ENODEV || err->sys == EPERM || err->sys == EINVAL)
                 err->code = CSN_E_UNSUPPORTED;
         return err_wrap(err,
-                "root inside needs overlayfs over a mapped /usr in a user namespace (Linux 5.19, CONFIG_OVERLAY_FS)");
+                "root inside needs overlayfs over a mapped folder in a user namespace (Linux 5.19, CONFIG_OVERLAY_FS)");
 }
 
 /* As nobody, and with no right but to mount: what it reads is what anybody may read. */
@@ -207,12 +222,19 @@ static int open_folder(int dir_fd, const char *path, struct csn_error *err)
         return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open the folder %s of the sandbox' disk", path) : fd;
 }
 
+static int make_layers(int disk, const char *const *names, struct csn_error *err)
+{
+        for (; *names; names++)
+                if (make_folder(disk, *names, 0755, err) < 0)
+                        return -err->code;
+        return 0;
+}
+
 static int lay_over(int disk, int usr, int root, struct csn_error *err)
 {
-        static const char *const folders[] = { "lower", "empty", "shown", "usr", "work" };
-        for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-                if (make_folder(disk, folders[i], 0755, err) < 0)
-                        return -err->code;
+        static const char *const folders[] = { "lower", "empty", "shown", "usr", "work", NULL };
+        if (make_layers(disk, folders, err) < 0)
+                return -err->code;
         /* Layers have to be mounts of this namespace. */
         if (mount_attach(usr, disk, "lower", err) < 0)
                 return -err->code;
@@ -243,18 +265,107 @@ static void name_python(int root)
                         strerrordesc_np(errno));
 }
 
-/* What was written to /usr. */
-static int show_changed(int disk, int root, struct csn_error *err)
+/* The upper layer, a folder of the disk, read-only at a path of the root. */
+static int show_changed(int disk, const char *upper, int root, const char *path, struct csn_error *err)
 {
-        auto_fd changed = open_tree(disk, "usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        auto_fd changed = open_tree(disk, upper, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (changed < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "show what was written to /usr");
-        if (mount_attach(changed, root, SANDBOX_CHANGED + 1, err) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "show the files that were written");
+        if (mount_attach(changed, root, path, err) < 0)
                 return -err->code;
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | ATTR_DATA };
         if (mount_setattr(changed, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make what was written to /usr read-only");
+                return err_set(err, CSN_E_SYSTEM, errno, "make the files that were written read-only");
         return 0;
+}
+
+/* ---- / of an image ---- */
+
+static int lay_over_image(int disk, int tree, struct csn_error *err)
+{
+        static const char *const folders[] = { "lower", "changed", "work", NULL };
+        if (make_layers(disk, folders, err) < 0 || mount_attach(tree, disk, "lower", err) < 0)
+                return -err->code;
+        auto_fd upper = open_folder(disk, "changed", err);
+        auto_fd work = upper < 0 ? upper : open_folder(disk, "work", err);
+        if (work < 0)
+                return -err->code;
+        const struct layer lower = layer(tree), top = layer(upper), scratch = layer(work);
+        const struct option options[] = { { "lowerdir", lower.path }, { "upperdir", top.path },
+                { "workdir", scratch.path }, { "userxattr", NULL }, { NULL, NULL } };
+        int mount = mount_new("overlay", options, ATTR_FILES, err);
+        return mount < 0 ? no_overlay(err) : mount;
+}
+
+/* Whether the line's first field is the name of a line of `own`. */
+static bool is_own(const char *line, size_t name_len, const char *own)
+{
+        for (const char *at = own; *at; at = strchr(at, '\n') + 1)
+                if (strncmp(at, line, name_len) == 0 && at[name_len] == ':')
+                        return true;
+        return false;
+}
+
+/*
+ * The sandbox's own accounts or groups, and then those of the image under other names: packages give files to them.
+ * The first line of an id counts (passwd(5)), so 1000 is `user` everywhere.
+ */
+static int merge_accounts(int root, const char *path, const char *own, struct csn_error *err)
+{
+        static char text[ACCOUNTS_MAX];
+        struct buf merged;
+        auto_fd fd = openat(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+        text[len > 0 ? len : 0] = 0;
+        char *last = strrchr(text, '\n');
+        text[last ? last - text : 0] = 0;   /* a line that was cut goes */
+        buf_init(&merged, 2 * ACCOUNTS_MAX);
+        buf_add(&merged, own, strlen(own));
+        char *rest = NULL;
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+                size_t name_len = strcspn(line, ":");
+                if (name_len && line[name_len] && !is_own(line, name_len, own))
+                        buf_printf(&merged, "%s\n", line);
+        }
+        buf_add(&merged, "", 1);
+        int rc = write_file(root, path, (const char *)merged.bytes, err);
+        buf_done(&merged);
+        return rc;
+}
+
+/* A login shell sets PATH anew; the answers to typed installations (src/lang/installs) stay first in it. */
+static int keep_path(int etc, struct csn_error *err)
+{
+        auto_fd folder = openat(etc, "profile.d", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return folder < 0 ? 0
+                          : write_file(folder, "caisson.sh", "PATH=/opt/caisson/installs/bin:$PATH\n", err);
+}
+
+/* The mount points and the folders of /etc are no links (src/images/settle.c). */
+static int fill_image(int template, int root, struct csn_error *err)
+{
+        static const char *const files[] = { "nsswitch.conf", "hosts", "hostname", "resolv.conf" };
+        auto_fd from = open_folder(template, "etc", err);
+        auto_fd to = from < 0 ? from : open_folder(root, "etc", err);
+        if (to < 0)
+                return -err->code;
+        for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+                if (unlinkat(to, files[i], 0) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "replace /etc/%s", files[i]);
+                if (copy_file(from, to, files[i], err) < 0)
+                        return -err->code;
+        }
+        if (mkdirat(root, "root", 0700) < 0 && errno != EEXIST)
+                return err_set(err, CSN_E_SYSTEM, errno, "make /root");
+        if (fchownat(root, SANDBOX_HOME + 1, SANDBOX_UID, SANDBOX_UID, AT_SYMLINK_NOFOLLOW) < 0 ||
+                fchmodat(root, SANDBOX_HOME + 1, 0700, 0) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "give `user` its home directory");
+        return keep_path(to, err) < 0 || make_folder(root, "run/caisson", 0700, err) < 0 ||
+                        make_folder(root, SANDBOX_CHANGED + 1, 0755, err) < 0 ||
+                        merge_accounts(root, "etc/passwd", ACCOUNTS, err) < 0 ||
+                        merge_accounts(root, "etc/group", GROUPS, err) < 0
+                ? -err->code
+                : 0;
 }
 
 /* ---- the disk ---- */
@@ -307,6 +418,35 @@ int overlay_boot_id(int root_fd, struct csn_error *err)
         return 0;
 }
 
+/* / of the host: a folder of the disk, with an overlay of /usr. */
+static int build_host(int template, int disk, int lower, int *ret_root, struct csn_error *err)
+{
+        if (make_folder(disk, "root", 0755, err) < 0)
+                return -err->code;
+        auto_fd root = open_tree(disk, "root", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (root < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the sandbox' root a mount");
+        if (mount_attach(root, template, "tmp", err) < 0 || fill(template, root, err) < 0 ||
+                lay_over(disk, lower, root, err) < 0)
+                return -err->code;
+        name_python(root);
+        if (show_changed(disk, "usr", root, SANDBOX_CHANGED_USR, err) < 0)
+                return -err->code;
+        *ret_root = take_fd(&root);
+        return 0;
+}
+
+static int build_image(int template, int disk, int lower, int *ret_root, struct csn_error *err)
+{
+        auto_fd root = lay_over_image(disk, lower, err);
+        if (root < 0 || mount_attach(root, template, "tmp", err) < 0 || fill_image(template, root, err) < 0 ||
+                show_changed(disk, "changed", root, SANDBOX_CHANGED + 1, err) < 0)
+                return -err->code;
+        name_python(root);
+        *ret_root = take_fd(&root);
+        return 0;
+}
+
 int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
 {
         /* Room for what we put there; the quota follows. */
@@ -317,21 +457,16 @@ int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
                                    : mount_new("tmpfs", options, ATTR_FILES, err);
         if (disk < 0)
                 return -err->code;
-        /* Two folders of the template to attach to, until the template goes. */
+        auto_fd root = -1;
+        int (*build)(int template, int disk, int lower, int *ret_root, struct csn_error *err) =
+                has_image(&plan->shape) ? build_image : build_host;
+        /* Folders of the template to attach to, until the template goes: this one, and /tmp for the root. */
         if (mount_attach(disk, template, "home", err) < 0 || can_note(disk, err) < 0 ||
-                make_folder(disk, "root", 0755, err) < 0)
-                return -err->code;
-        auto_fd root = open_tree(disk, "root", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        if (root < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "make the sandbox' root a mount");
-        if (mount_attach(root, template, "tmp", err) < 0 || fill(template, root, err) < 0 ||
-                lay_over(disk, plan->usr, root, err) < 0)
-                return -err->code;
-        name_python(root);
-        if (show_changed(disk, root, err) < 0 || mount_attach_copy(template, root, "dev", err) < 0 ||
+                build(template, disk, plan->lower, &root, err) < 0 ||
+                mount_attach_copy(template, root, "dev", err) < 0 ||
                 mount_attach_copy(template, root, "opt/caisson", err) < 0 || bound_disk(disk, &plan->shape, err) < 0)
                 return -err->code;
-        fd_close(&plan->usr);
+        fd_close(&plan->lower);
         plan->boundary.overlay = 1;
         *ret_root = take_fd(&root);
         return 0;

@@ -107,8 +107,6 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
                 return 0;
         if (!(shape->flags & WIRE_PERSISTENT))
                 return err_field(err, "flags", "root inside is for persistent sandboxes only");
-        if (shape->image_high || shape->image_low)
-                return err_field(err, "image", "root inside needs the host's own /usr and no image");
         if (abilities->rootless)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                         "root inside needs ids of the host beside one's own, and mounts that map them: start caissond as root");
@@ -154,7 +152,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .proxy = -1,
                 .tool_socket = -1,
                 .sysctl_dir = -1,
-                .usr = -1,
+                .lower = -1,
         };
         ret->shape.label = NULL;
         ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX }; /* until privs_child() has counted them */

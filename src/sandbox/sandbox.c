@@ -81,27 +81,36 @@ static int make_ends(struct sandbox *sandbox, struct csn_error *err)
         return 0;
 }
 
+/* What root inside writes over. */
+static int open_lower(const struct sandbox *sandbox, int images_dir, int *ret_fd, struct csn_error *err)
+{
+        const struct wire_shape *shape = &sandbox->plan.shape;
+        return shape->image_high || shape->image_low
+                ? idmap_image(images_dir, shape, sandbox->plan.host_uid, ret_fd, err)
+                : idmap_tree("/usr", sandbox->plan.host_uid, ret_fd, err);
+}
+
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
-        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids,
+        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids, int images_dir,
         struct send_queue *outer_init, struct csn_error *err)
 {
         sandbox_init(sandbox);
         if (plan_make(shape, abilities, &sandbox->plan, err) < 0)
                 return -err->code;
         auto_fd theirs = -1;
-        auto_fd usr = -1;
+        auto_fd lower = -1;
         if (take_uid(sandbox, uids, err) < 0 || make_ends(sandbox, err) < 0 ||
                 make_pair(&theirs, &sandbox->control, true, err) < 0 ||
                 cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT,
                         &sandbox->leaf, err) < 0)
                 return -err->code;
-        if (shape->flags & WIRE_ROOT && idmap_tree("/usr", sandbox->plan.host_uid, &usr, err) < 0)
+        if (shape->flags & WIRE_ROOT && open_lower(sandbox, images_dir, &lower, err) < 0)
                 return -err->code;
         struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = sandbox->plan };
         const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR],
-                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], usr };
+                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], lower };
         if (send_queue_put(outer_init, &request, sizeof request, fds,
-                    usr >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
+                    lower >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a sandbox");
         return 0;
 }

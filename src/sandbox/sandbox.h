@@ -47,10 +47,10 @@
 #define SANDBOX_PYTHON_LAYER "/opt/packages"
 #define SANDBOX_NODE_LAYER "/opt/node_modules"
 /*
- * Sandbox with root: the upper layer of /usr.  Has the written files, and a character device for each removed
- * file.
+ * Sandbox with root: the upper layer, of /usr alone or, in an image, of /.  Has the written files, and a character
+ * device for each removed file.
  */
-#define SANDBOX_CHANGED "/run/caisson/usr"
+#define SANDBOX_CHANGED "/run/caisson/changed"
 #define SANDBOX_HOST_NAME "sandbox"
 /* Descriptor of the private channel, in the program. */
 #define SANDBOX_CHANNEL_FD 3
@@ -152,6 +152,11 @@ int uid_take_block(const struct uid_range *range, uint32_t *ret_first, int *ret_
  * MOUNT_ATTR_IDMAP (Linux 5.12; as the lower layer of an overlay 5.19).
  */
 int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *err);
+/*
+ * The same for the tree of the image that the shape names, below the folder of all images; images_dir -1: there is no
+ * such folder.  The files belong to the id `first`.
+ */
+int idmap_image(int images_dir, const struct wire_shape *shape, uint32_t first, int *ret_fd, struct csn_error *err);
 
 /* ---- cgroup ---- */
 
@@ -297,7 +302,7 @@ struct plan {
         int tool_socket;                 /* child: listening tool socket, or -1 */
         /* Child: /proc/sys/user, writable until the second user namespace is locked. */
         int sysctl_dir;
-        int usr;                   /* child: with WIRE_ROOT the host's /usr (idmap_tree()), or -1 */
+        int lower;                 /* child: with WIRE_ROOT the mapped /usr of the host or tree of the image, or -1 */
         /* Each step writes its own part, after the step is in force. */
         struct wire_boundary boundary;
 };
@@ -552,7 +557,7 @@ enum outer_init_op {
         OUTER_INIT_READY = 1,  /* outer init: the root is built */
         /*
          * Parent: make process 1 of a sandbox.  Descriptors: control socket, stdout, stderr, channel, handoff
-         * socket; for root the host's /usr.
+         * socket; with WIRE_ROOT the lower layer.
          */
         OUTER_INIT_BARE,
         /* Parent: start a zygote.  Descriptor: its control socket, with the command line queued as PROGRAM. */
@@ -582,19 +587,27 @@ struct shared_folders {
         const char *runner_dir, *layers_dir, *images_dir;
 };
 
-/* The same folders as detached mounts; -1: none. */
+/* The same folders as descriptors: detached mounts, or the folders themselves (O_PATH).  -1: none. */
 struct shared_trees {
         int runners, layers, images;
 };
 
 /*
+ * Open the folders, before other programs can put links in their places.  The caller owns the descriptors until
+ * shared_dirs_close().  A folder that cannot be opened is -1.
+ */
+void shared_dirs_open(const struct shared_folders *folders, struct shared_trees *ret);
+void shared_dirs_close(struct shared_trees *dirs);
+
+/*
  * Start an outer init, which then builds its root and sends OUTER_INIT_READY or OUTER_INIT_FAILED.  Requests may be
- * sent before.  The caller owns *outer_init until outer_init_stop(), after an error too.
+ * sent before.  With privileges the root has `dirs`, without privileges it has `folders`.  The caller owns *outer_init
+ * until outer_init_stop(), after an error too.
  *
  * Errors: CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM.
  */
 int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids, bool rootless,
-        const struct shared_folders *folders, struct csn_error *err);
+        const struct shared_folders *folders, const struct shared_trees *dirs, struct csn_error *err);
 /* Wait for OUTER_INIT_READY.  Errors: those of the outer init; CSN_E_SYSTEM (it ended). */
 int outer_init_await(const struct outer_init *outer_init, struct csn_error *err);
 /* Kill the outer init; the kernel then kills all descendants (pid_namespaces(7)). */
@@ -666,13 +679,13 @@ void sandbox_init(struct sandbox *sandbox);
 
 /*
  * Request a sandbox from the outer init; call sandbox_made() after the outer init's answer.  The caller calls
- * sandbox_close() in each case, after an error too.
+ * sandbox_close() in each case, after an error too.  images_dir: the folder of all images, or -1.
  *
  * Errors: CSN_E_INPUT (shape), CSN_E_UNSUPPORTED with the remedy, CSN_E_BUSY (no free uid or descriptor),
  * CSN_E_SYSTEM.
  */
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
-        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids,
+        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids, int images_dir,
         struct send_queue *outer_init, struct csn_error *err);
 
 /* The pid in the caller's pid namespace of the process of a pidfd; -1: it is dead, or the descriptor is no pidfd. */
@@ -807,7 +820,7 @@ void init_wipe_title(void);
  */
 int inner_init_go(int sock, int *ret_procs_fds, struct csn_error *err);
 
-/* Body of process 1.  `fds`: control, stdout, stderr, channel, handoff socket; with WIRE_ROOT the host's /usr. */
+/* Body of process 1.  `fds`: control, stdout, stderr, channel, handoff socket; with WIRE_ROOT the lower layer. */
 _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX]);
 
 /*

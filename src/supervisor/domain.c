@@ -59,7 +59,7 @@ static int start(struct domain *domain, struct csn_error *err)
 {
         struct supervisor *sup = domain->sup;
         if (outer_init_start(&domain->outer_init, &sup->options->uids, sup->abilities.rootless, &sup->options->folders,
-                    err) < 0 ||
+                    &sup->dirs, err) < 0 ||
                 (!domain->id && outer_init_await(&domain->outer_init, err) < 0))
                 return -err->code;
         if (fcntl(domain->outer_init.sock, F_SETFL, O_NONBLOCK) < 0)

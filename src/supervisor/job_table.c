@@ -145,7 +145,7 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
                 return 0;
         }
         if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids,
-                    &domain->requests, &refusal) < 0 ||
+                    sup->dirs.images, &domain->requests, &refusal) < 0 ||
                 job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);

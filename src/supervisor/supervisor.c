@@ -305,6 +305,7 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         raise_descriptors();
         if (choose_ids(sup, err) < 0)
                 return -err->code;
+        shared_dirs_open(&sup->options->folders, &sup->dirs);
         sup->abilities.landlock_abi = probe_landlock_abi();
         sup->abilities.merged_usr = probe_merged_usr();
         sup->abilities.id_blocks = uid_blocks(&sup->options->uids);
@@ -338,6 +339,7 @@ static void end(struct supervisor *sup)
         zygotes_free(sup);
         domains_close(sup);
         send_queue_done(&sup->answers);
+        shared_dirs_close(&sup->dirs);
         cgroup_close(sup->cgroups);
         janitor_stop(&sup->janitor);
         loop_free(sup->loop);
@@ -355,7 +357,9 @@ static void begin_outer_init(struct supervisor *sup)
 
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
-        struct supervisor sup = { .sock = sock, .options = options, .janitor = { .pipe = -1 } };
+        struct supervisor sup = {
+                .sock = sock, .options = options, .janitor = { .pipe = -1 }, .dirs = { -1, -1, -1 }
+        };
         int rc = begin(&sup, err);
         if (rc == 0)
                 begin_outer_init(&sup);

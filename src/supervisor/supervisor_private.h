@@ -21,6 +21,7 @@ struct supervisor {
         const struct supervisor_options *options;
         struct abilities abilities;
         struct cgroup_base *cgroups;
+        struct shared_trees dirs;          /* opened before the engine can touch them; -1: none */
         struct domain *common;             /* of all sandboxes whose shape names no domain */
         struct domain *domains;
         struct job *jobs;

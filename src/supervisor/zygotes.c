@@ -93,7 +93,7 @@ static void answered(struct zygote *zygote)
 
 #define AUDIT_MS 2000
 /* A fork takes below 5 ms; what a zygote uses beside forks is foreign code that runs on. */
-#define FORK_CPU_US 20000
+#define FORK_CPU_US 10000
 #define IDLE_CPU_US 1000000
 #define IDLE_SHARE 50          /* of the time that a zygote serves: one part in so many */
 

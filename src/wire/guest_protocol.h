@@ -37,6 +37,7 @@
 /* Unread bytes of standard input at most; ROOM reports bytes passed on to the program. */
 #define GUEST_IN_MAX (256 * KIB)
 #define GUEST_OPERATIONS_MAX 1024              /* at the same time */
+#define GUEST_SUDO_SOCKET "/run/sudo.socket"   /* between `sudo` and the guest (src/guest/sudo_socket.c) */
 #define GUEST_LABELS_MAX 4096                  /* bytes of names and values, of one file */
 
 enum guest_kind {

@@ -95,8 +95,11 @@ static void root_is_planned_as_a_whole_or_refused_with_a_remedy(void)
                 strstr(err.text, "engine.uid_count to 4000"));
         host.id_blocks = 1;
         CHECK(plan_make(&start, &host, &plan, &err) == 0);
-        CHECK(plan.usr == -1 && !plan.boundary.overlay && plan.boundary.ids == 0);   /* nothing was done yet */
+        CHECK(plan.lower == -1 && !plan.boundary.overlay && plan.boundary.ids == 0);   /* nothing was done yet */
         CHECK(plan.clone_flags & CLONE_NEWUSER && plan.landlock);
+        start.image_low = 7;
+        CHECK(plan_make(&start, &host, &plan, &err) == 0 && plan.lower == -1);
+        start.image_low = 0;
         host.controllers = WIRE_CTL_ALL & ~WIRE_CTL_PIDS;
         CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "cgroup controllers"));
         host = full;

@@ -49,7 +49,7 @@ int launch_find_image(struct launch *launch, struct csn_error *err)
 {
         struct run_request *request = &launch->request;
         struct arena path = { 0 };
-        bool here = launch->backend == &backend_native && !launch->own_usr;
+        bool here = launch->backend == &backend_native;
         if (!HAS(request, run_request, image))
                 SET(request, run_request, image,
                         arena_text(&launch->arena, "%s", here ? default_image(launch) : "system"));

@@ -98,7 +98,6 @@ struct launch {
         bool has_messages;                     /* the runner exchanges messages with the engine */
         bool judged;                           /* run_set_judged() */
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
-        bool own_usr;                          /* root inside: the default image of the settings does not apply */
         bool persistent;                       /* a persistent sandbox: programs of any language follow */
         bool compile_only;                     /* compile the program and do not run it */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */

@@ -3,8 +3,9 @@
  * another; and archives of others into a folder.
  *
  * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read
- * out here: to us it is bytes with a ceiling.  What was changed of /usr is in a folder of its own (sandbox/overlay.c),
- * where what was removed is a character device; of that a list goes along.  It has two archives, one behind the other.
+ * out here: to us it is bytes with a ceiling.  What was changed of /usr, or of / in an image, is in a folder of its own
+ * (sandbox/overlay.c), where what was removed is a character device; of that a list goes along.  It has two archives,
+ * one behind the other.
  */
 #include "engine/persistent/psandbox_private.h"
 
@@ -22,6 +23,8 @@
  * kernel's.
  */
 #define ALL_BUT "usr:proc:dev:bin:sbin:lib:lib32:lib64:libx32"
+#define CHANGED "run/caisson/changed"                      /* SANDBOX_CHANGED */
+#define IS_IMAGE "[ \"$(stat -f -c %T /)\" = overlayfs ]"    /* the whole root is an overlay, as in an image with root */
 
 /*
  * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there
@@ -31,15 +34,16 @@ static const char save_script[] =
         "set -o pipefail; cd / && umask 077 || exit 2\n"
         "keep() { tar --create --file=- --numeric-owner --xattrs --xattrs-exclude='user.overlay.*' --warning=no-file-ignored \"$@\"; }\n"
         "if [ \"$(id -u)\" != 0 ]; then keep --one-file-system ./home/user ./tmp; exit; fi\n"
-        "(cd run/caisson/usr && find . -ignore_readdir_race -mindepth 1 -type c -printf 'usr/%P\\0') >run/.removed || exit 2\n"
-        "GLOBIGNORE=" ALL_BUT "; trees=(*)\n"
+        "(cd " CHANGED " && find . -ignore_readdir_race -mindepth 1 -type c -printf '%P\\0') >run/.removed || exit 2\n"
+        IS_IMAGE " && trees=(tmp run/.removed) || { GLOBIGNORE=" ALL_BUT "; trees=(*); }\n"
         "keep --one-file-system --anchored --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
         "status=$?; rm -f run/.removed; [ $status -le 1 ] || exit $status\n"
-        "cd run/caisson && find ./usr -ignore_readdir_race -mindepth 1 ! -type c -print0 | keep --null --no-recursion --ignore-failed-read --files-from=-\n";
+        "cd " CHANGED " && find . -ignore_readdir_race -mindepth 1 \\( -path ./run/caisson -o -path ./run/sudo.socket -o -path ./usr/local/bin/sudo \\) -prune "
+        "-o ! -type c -print0 | keep --null --no-recursion --ignore-failed-read --files-from=-\n";
 
 static const char load_script[] =
         "cd /\n"
-        "GLOBIGNORE=" ALL_BUT "; trees=(*); [ \"$(id -u)\" = 0 ] || trees=(home/user tmp)\n"
+        "GLOBIGNORE=" ALL_BUT "; trees=(*); [ \"$(id -u)\" = 0 ] || trees=(home/user tmp); ! " IS_IMAGE " || trees=(home/user run tmp)\n"
         "for one in \"${trees[@]}\"; do find \"./$one\" -xdev ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
         "tar --extract --file=- --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
         "[ ! -e run/.removed ] || { xargs -0r rm -rf -- <run/.removed; rm -f run/.removed; }\n";

@@ -632,10 +632,6 @@ static int prepare(struct psandbox *psandbox, const struct sandbox_request *requ
         if (launch->backend != &backend_native)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                         "persistent sandboxes are made by the native backend only, and the settings name another");
-        if (launch->image && request->root)
-                return err_field(err, "/root",
-                        "root inside writes to a copy of the host's own /usr; leave out root, or the image \"%s\"",
-                        launch->image->name);
         const struct tools_for whom = {
                 .request = &launch->request.tools, .id = psandbox->id, .owner = psandbox->owner
         };
@@ -703,7 +699,6 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 .usage_report = { .fired = on_usage, .owner = psandbox } };
         launch_init(&psandbox->launch, engine->settings, engine->languages);
         psandbox->launch.persistent = true;
-        psandbox->launch.own_usr = request->root;
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);

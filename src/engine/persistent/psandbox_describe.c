@@ -121,7 +121,7 @@ static const struct pair root_env[] = {
         { (char[]){ "HOME" }, (char[]){ "/root" } },
         { (char[]){ "USER" }, (char[]){ "root" } },
         { (char[]){ "LOGNAME" }, (char[]){ "root" } },
-        { (char[]){ "PATH" }, (char[]){ "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } },
+        { (char[]){ "PATH" }, (char[]){ "/opt/caisson/installs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" } },
         { (char[]){ "PIP_PYTHON" }, (char[]){ "" } },
         { (char[]){ "MPLCONFIGDIR" }, (char[]){ "/root/.matplotlib" } },
         { (char[]){ "XDG_CACHE_HOME" }, (char[]){ "/root/.cache" } },

@@ -63,10 +63,11 @@ int e2b_open_psandbox(struct service *service, const char *tenant, const struct 
         struct psandbox **ret, struct csn_error *err)
 {
         const struct settings *settings = service->settings;
+        const char *own = settings->images.e2b, *image = strcmp(own, "system") == 0 ? template->image : own;
         struct sandbox_request given = { 0 };
         struct arena arena = { 0 };
         json_t *words = json_pack("{s:s, s:s, s:b, s:b, s:I, s:i, s:s, s:o, s:o, s:{s:s, s:s}}", "profile", "e2b",
-                "image", template->image, "root", settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root,
+                "image", image, "root", settings->engine.sandbox_root, "sudo", settings->engine.sandbox_root,
                 "ttl_ms", (json_int_t)longest_ms(service), "idle_ms", 0, "network",
                 settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
                 limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);

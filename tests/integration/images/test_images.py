@@ -199,11 +199,6 @@ def test_a_persistent_sandbox_has_the_image(web):
     assert web.ask('DELETE', f'/v1/sandboxes/{sandbox["id"]}')[0] == 204
 
 
-def test_root_inside_needs_the_host(web):
-    status, _, problem = web.ask('POST', '/v1/sandboxes', {'image': 'py', 'root': True})
-    assert status == 422 and problem['field'] == '/root' and 'the image "py"' in problem['message'], problem
-
-
 def test_a_grading_has_the_image(web):
     request = {'code': 'def f():\n    return open("/etc/marker").read()\n', 'function': 'f', 'cases': [{'args': [], 'expected': MARKER}]}
     status, _, result = web.ask('POST', '/v1/grade', {**request, 'image': 'py'})
@@ -248,9 +243,6 @@ def test_a_layer_is_used_in_an_image_with_the_same_python(tmp_path, store):
                 assert record['stdout'] == f'1.0 /opt/packages/six.py {MARKER}', record
             _, _, record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'cat /etc/marker', 'packages': ['six'], 'image': 'sh'})
             assert record['error']['field'] == '/image' and 'the image has no known Python' in record['error']['message'], record
-            # A default image does not stand in the way of root inside.
-            status, _, sandbox = web.ask('POST', '/v1/sandboxes', {'root': True})
-            assert status == 201 and 'image' not in sandbox, sandbox
         finally:
             web.daemon.stop()
 

@@ -55,6 +55,14 @@ def listed(store):
 
 # ---- whole archives ----
 
+def test_accounts_that_are_no_file_do_not_stay(store, tmp_path):
+    members = [*ROOT, link('etc/passwd', '../usr/bin/tool'), folder('etc/group')]
+    assert image(store, 'import', write(tmp_path / 'tools.tar', members)).status == 0
+    tree = tree_of(store, 'tools')
+    for name in ('passwd', 'group'):
+        assert (tree / 'etc' / name).read_bytes() == b'' and not (tree / 'etc' / name).is_symlink()
+
+
 def test_a_root_file_system_becomes_an_image(store, tmp_path):
     archive = write(tmp_path / 'tools.tar', [*ROOT, member('etc/passwd', b'evil:x:0:0::/:/bin/sh\n'), member('home/somebody/file', b'x')])
     done = image(store, 'import', archive)
@@ -65,8 +73,10 @@ def test_a_root_file_system_becomes_an_image(store, tmp_path):
     tree = tree_of(store, 'tools')
     assert (tree / 'usr/bin/tool').read_bytes() == b'#!/bin/sh\n' and os.readlink(tree / 'bin') == 'usr/bin'
     # Mount points: what covers them is the sandbox's own.
-    assert (tree / 'etc/passwd').read_bytes() == b'' and os.listdir(tree / 'home') == ['user'] and os.listdir(tree / 'dev') == []
+    assert (tree / 'etc/hosts').read_bytes() == (tree / 'etc/group').read_bytes() == b'' and os.listdir(tree / 'home') == ['user'] and os.listdir(tree / 'dev') == []
     assert os.readlink(tree / 'node_modules') == 'opt/node_modules' and (tree / 'opt/packages').is_dir()
+    # Accounts stay, for sandboxes with root.
+    assert (tree / 'etc/passwd').read_bytes() == b'evil:x:0:0::/:/bin/sh\n' and (tree / 'etc/passwd').stat().st_mode & 0o777 == 0o644
     shown = image(store, 'show', 'tools')
     assert shown.status == 0 and row['digest'] in shown.out and row['id'] in shown.out
     assert json.loads(image(store, 'show', 'tools', '--json').out) == row

@@ -110,7 +110,7 @@ def test_root_of_a_lasting_sandbox_has_the_real_pip(web):
     if status != 201:
         pytest.skip('this host gives no root inside of sandboxes')
     status, _, record = web.ask('POST', f'/v1/sandboxes/{sandbox["id"]}/processes', {'command': 'echo "[$PIP_PYTHON] $PATH"', 'user': 'root'})
-    assert status in (200, 201) and '[] /usr/local/sbin' in str(record), record
+    assert status in (200, 201) and '[] /opt/caisson/installs/bin:/usr/local/sbin' in str(record), record
 
 
 def test_a_program_on_the_host_has_no_such_answer():

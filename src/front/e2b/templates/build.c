@@ -339,9 +339,13 @@ static void find_cached(struct build *build, const char *base, bool force)
 {
         size_t n = json_array_size(build->steps), i;
         const json_t *step;
+        const char *image = build->service->settings->images.e2b;
+        struct arena text = { 0 };
         char last[BUILD_KEY_LEN + 1];
         build->keys = mem_alloc((n + 1) * sizeof *build->keys);
-        build_key(base, last);
+        /* Files that a step left in another image do not fit. */
+        build_key(strcmp(image, "system") == 0 ? base : arena_text(&text, "%s %s", base, image), last);
+        arena_done(&text);
         json_array_foreach(build->steps, i, step) {
                 char *args = json_dumps(json_object_get(step, "args"), JSON_COMPACT);
                 struct arena arena = { 0 };
@@ -364,7 +368,7 @@ static void find_cached(struct build *build, const char *base, bool force)
                         build->needs_psandbox || build_step_changes_files(json_array_get(build->steps, i));
 }
 
-/* All images are the host's programs, of which these come near. */
+/* All images are the template `base`, of which these come near. */
 static bool is_image(const char *name)
 {
         static const char *const known[] = { "e2bdev/base", "e2bdev/code-interpreter", "debian", "ubuntu", "python",
@@ -409,7 +413,7 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         json_decref(build_spec);
         note(build, "info", "[base] FROM %s", from[0] ? from : image[0] ? image : "e2bdev/base");
         if (!from[0] && image[0] && strncmp(image, "e2bdev/", 7) != 0)
-                note(build, "warn", "[base] there is no registry here: the base is this host's programs");
+                note(build, "warn", "[base] there is no registry here: the base is the template base");
         return 0;
 }
 
@@ -421,7 +425,7 @@ static const char *why_no_base(const json_t *body)
                 return "there is no registry here; begin with e2bdev/base, or with a template";
         return image[0] && !is_image(image)
                 ? "this image is not there, and there is no registry here; begin with e2bdev/base, debian, ubuntu, python or node, "
-                  "which all are this host's programs"
+                  "which all are the template base"
                 : NULL;
 }
 

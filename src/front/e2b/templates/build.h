@@ -8,7 +8,7 @@
  *   build_steps     steps: check, change of the build spec, command
  *   build_routes    requests for templates, builds and tags
  *
- * There is no image registry.  The base is the host's programs, whatever image a client names, and the log says so; or
+ * There is no image registry.  The base is the template `base`, whatever image a client names, and the log says so; or
  * another template.  A build keeps no memory: the start command runs anew in each sandbox of a template.
  */
 #ifndef FRONT_E2B_TEMPLATES_BUILD_H

@@ -25,11 +25,12 @@ TIMEIT_LEAST_S = 0.2            # what a number of loops has to take that is fou
 
 
 def is_install(command):
-    """Whether a line of the shell is one call of pip install."""
+    """Whether a line of the shell is one call of pip install that wants an index: not one that names a file or a folder."""
     words = command.split()
     if words[1:3] == ['-m', 'pip'] and words[0].rpartition('/')[2].startswith('python'):
         words = words[2:]
-    return words[:1] in (['pip'], ['pip3']) and words[1:2] == ['install'] and not set(command) & set(';|&`$')
+    is_local = any(word in ('.', '--no-index', '-f', '--find-links') or word.startswith(('./', '../', '/', 'file:')) or word.endswith('.whl') for word in words[2:])
+    return words[:1] in (['pip'], ['pip3']) and words[1:2] == ['install'] and not is_local and not set(command) & set(';|&`$')
 
 
 class Cell:

@@ -14,9 +14,9 @@ from _thread import RLock, get_ident
 from fcntl import ioctl
 from io import BufferedWriter, TextIOWrapper, open as open_file
 from json import loads
-from posix import _exit, chdir, getcwd, getpid, read
+from posix import _exit, chdir, getcwd, getpid, listdir, lstat, read, stat
 from select import POLLIN, poll
-from time import monotonic, sleep
+from time import monotonic, sleep, time_ns
 
 HELLO, SYNTAX, STARTED, ERROR, VALUE, DONE, _, DISPLAY, EXECUTE = range(1, 10)
 FRAME_MAX = 65536
@@ -25,6 +25,7 @@ FLAG_MORE = 1
 BROKEN_EXIT = 70
 TIOCOUTQ = 0x5411               # of a socket: what its reader has not taken
 PATIENCE_S, TAKE_S = 5, 0.0005  # how long an execution waits for that, all its waits together, and how often it looks
+CLOCK_NS = 20_000_000            # how much the time of a file may be behind the clock, at most
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
@@ -144,6 +145,16 @@ def cut(trace, cell_names):
     return entries[0] if entries else None
 
 
+def new_path_files(folder, since):
+    """The names of the .pth files that came into a site folder after this time."""
+    try:
+        if stat(folder).st_ctime_ns <= since:
+            return []
+        return [name for name in sorted(listdir(folder)) if name.endswith('.pth') and lstat('%s/%s' % (folder, name)).st_ctime_ns > since]
+    except OSError:
+        return []
+
+
 class Session:
     def __init__(self, options):
         self.channel = None
@@ -163,10 +174,11 @@ class Session:
         self.interrupted = False        # by a signal that is for the next execution, or for when a document is out
         self.is_calm = True
         self.tracing = None, None
+        self.looked = time_ns() - CLOCK_NS      # when site folders were last searched for .pth files
         sys.excepthook = print_user_exception
         self.shell = None
         self.magics = builtins.__caisson__ = magics['Magics'](self)
-        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_user_site, self.find_shell)
+        self.screen = display['Screen'](self.show, self.is_showing_saved, {'asyncio': self.use_asyncio}, self.find_installed, self.find_shell)
         builtins.display = self.screen.names['display']
         builtins.get_ipython, builtins.__IPYTHON__ = self.screen.get_ipython, True
 
@@ -335,6 +347,23 @@ class Session:
         at = next((index for index, entry in enumerate(before) if entry in others), len(before))
         sys.path[:] = before[:at] + added + before[at:]
         return bool(added)
+
+    def find_installed(self):
+        """Search again, after an import that failed: what a start does that was installed since.  Whether something is new."""
+        site, os = sys.modules.get('site'), sys.modules['os']
+        looked, self.looked, before = self.looked, time_ns() - CLOCK_NS, sys.path[:]
+        self.find_user_site()
+        others = site.getsitepackages() if site else []
+        for folder in others:
+            if folder not in sys.path and os.path.isdir(folder):
+                site.addsitedir(folder)
+        for folder in [entry for entry in before if entry in others or entry == getattr(site, 'USER_SITE', None)]:
+            for name in new_path_files(folder, looked):
+                site.addpackage(folder, name, None)
+        appeared = [entry for entry, finder in sys.path_importer_cache.items() if finder is None and os.path.isdir(entry)]
+        for entry in appeared:
+            sys.path_importer_cache.pop(entry, None)
+        return bool(appeared) or sys.path != before
 
     def is_showing_saved(self):
         return self.running and self.request.show_saved

@@ -9,7 +9,7 @@ import builtins
 import gc
 import sys
 from _contextvars import copy_context
-from posix import X_OK, access, environ, execve, getcwdb, listdir
+from posix import X_OK, access, environ, execve, getcwdb, listdir, stat
 
 TASKS = '/proc/self/task'
 MACHINERY = 'importlib._bootstrap', 'importlib._bootstrap_external'     # they import for others, which need it
@@ -66,6 +66,17 @@ def parse_environment(entries):
         if name and sign:
             pairs.setdefault(name, value)
     return pairs
+
+
+def site_times():
+    """When something was last put into the folders of installed packages, of all users."""
+    times = []
+    for folder in sys.modules['site'].getsitepackages():
+        try:
+            times.append(stat(folder).st_mtime_ns)
+        except OSError:
+            times.append(None)
+    return times
 
 
 def is_alone():
@@ -161,6 +172,7 @@ class Zygote:
         self.early = early(self.environment)
         self.own_modules = set(sys.modules)
         self.loaded, self.failed = {}, {}
+        self.site_times = site_times()
         # What modules set in their context (decimal has one) is not what a program starts with.
         copy_context().run(self.load_modules)
         main = sys.modules['__main__']
@@ -443,6 +455,9 @@ class Zygote:
             return True
         site = sys.modules['site']
         if site.ENABLE_USER_SITE and access(site.USER_SITE, X_OK):
+            return True
+        # A sandbox with root may have installed other versions of what is loaded here.
+        if context and site_times() != self.site_times:
             return True
         # A namesake in the program's folder comes before what is installed; some that we have would use it, too.
         try:
