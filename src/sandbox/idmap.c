@@ -1,7 +1,7 @@
 /*
- * Id-mapped mount of a host tree for a sandbox with root.  Files copied up by overlayfs need an owner inside, and
- * the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process with rights
- * over the file system itself may make such a mount: the supervisor, and no process below.
+ * Id-mapped mounts: of a volume, and of a host tree for a sandbox with root.  Files copied up by overlayfs need an
+ * owner inside, and the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process
+ * with rights over the file system itself may make such a mount: the supervisor, and no process below.
  *
  * The map is taken from a user namespace, made for this purpose by a process that ends at once.
  */
@@ -20,27 +20,31 @@
 /* Of the host, root and system accounts (login.defs(5), SYS_UID_MAX); people's are nobody's inside, and not `user`. */
 #define HOST_IDS 1000
 
-static int write_map(pid_t pid, const char *file, uint32_t first, struct csn_error *err)
+struct id_map {
+        uint32_t on_disk, first, count;
+};
+
+static int write_map(pid_t pid, const char *file, const struct id_map *ids, struct csn_error *err)
 {
         char path[40], map[40];
         snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-        snprintf(map, sizeof map, "0 %u %d", first, HOST_IDS);
+        snprintf(map, sizeof map, "%u %u %u", ids->on_disk, ids->first, ids->count);
         if (io_write_file(AT_FDCWD, path, map) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "write %s", path);
         return 0;
 }
 
-static int open_map(pid_t pid, uint32_t first, struct csn_error *err)
+static int open_map(pid_t pid, const struct id_map *ids, struct csn_error *err)
 {
         char path[40];
-        if (write_map(pid, "uid_map", first, err) < 0 || write_map(pid, "gid_map", first, err) < 0)
+        if (write_map(pid, "uid_map", ids, err) < 0 || write_map(pid, "gid_map", ids, err) < 0)
                 return -err->code;
         snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open %s", path) : fd;
 }
 
-static int make_map(uint32_t first, struct csn_error *err)
+static int make_map(const struct id_map *ids, struct csn_error *err)
 {
         struct clone_args args = { .flags = CLONE_NEWUSER };
         pid_t self = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
@@ -52,7 +56,7 @@ static int make_map(uint32_t first, struct csn_error *err)
                         pause();
         if (pid < 0)
                 return err_set(err, CSN_E_UNSUPPORTED, errno, "make a user namespace for a map of ids");
-        int fd = open_map(pid, first, err);
+        int fd = open_map(pid, ids, err);
         kill(pid, SIGKILL);
         while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
                 ;
@@ -77,7 +81,7 @@ int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *
         auto_fd tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         if (tree < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s of the host", path);
-        auto_fd map = make_map(first, err);
+        auto_fd map = make_map(&(const struct id_map){ 0, first, HOST_IDS }, err);
         if (map < 0)
                 return map;
         /* Private: a copy of a shared mount would hear of the host's mounts, and the host of ours. */
@@ -88,5 +92,17 @@ int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *
         if (mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
                 return refused(path, errno, err);
         *ret_fd = take_fd(&tree);
+        return 0;
+}
+
+int idmap_mount(int mount_fd, uint32_t on_disk, uint32_t first, uint32_t count, struct csn_error *err)
+{
+        auto_fd map = make_map(&(const struct id_map){ on_disk, first, count }, err);
+        if (map < 0)
+                return map;
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)map };
+        if (mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+                return err_set(err, CSN_E_UNSUPPORTED, errno,
+                        "volumes need mounts that map ids (Linux 5.12, and root of the host outside of a container)");
         return 0;
 }

@@ -25,6 +25,7 @@ struct supervisor {
         struct csn_error outer_init_error; /* why no sandbox can be created on this host; code 0: the outer init runs */
         struct job *jobs;
         struct zygote *zygotes;
+        struct volume *volumes;            /* attached volumes (volumes.c) */
         struct janitor janitor;
         bool hello_received;
         bool over;

@@ -140,9 +140,16 @@ static struct instance *take_or_grow(struct pool *pool)
         return instance;
 }
 
+/* A volume is mounted as a sandbox is made, and a waiting sandbox would keep it in use; the same holds for a device. */
+static bool has_grants(const struct launch *launch)
+{
+        return launch->shape.volumes_n || launch->shape.devices;
+}
+
 struct instance *pools_take_bare(struct pools *pools, const struct launch *launch)
 {
-        struct instance *instance = pools ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
+        struct instance *instance =
+                pools && !has_grants(launch) ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
         if (pools && !pools->refill.active)
                 loop_timer(pools->instances->loop, &pools->refill, REFILL_PSANDBOX_US);
         return instance;
@@ -151,9 +158,10 @@ struct instance *pools_take_bare(struct pools *pools, const struct launch *launc
 void pools_take(struct pools *pools, const struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote)
 {
         bool ahead = pool_fits_ahead(launch);
-        struct instance *instance = ahead ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
+        bool pooled = !has_grants(launch);
+        struct instance *instance = ahead && pooled ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
         if (!instance) {
-                instance = take_or_grow(pool_for(pools, launch, NULL));
+                instance = pooled ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
                 const struct zygote *zygote = &pools->zygotes[launch->ahead];
                 if (ahead && launch->language->zygote && zygote->serves)
                         *ret_zygote = zygote->id;
