@@ -62,7 +62,9 @@ struct backend_events {
         void (*refused)(void *owner, const struct csn_error *error);
         /* A zygote serves (error is NULL; info is a JSON object), or has ended (error says why). */
         void (*zygote)(void *engine, uint32_t id, const char *info, const struct csn_error *error);
-        /* The backend itself has ended, and every sandbox with it. */
+        /* The answer to volume(); error is NULL on success. */
+        void (*volume)(void *engine, uint32_t ticket, const struct csn_error *error);
+        /* The backend itself has ended, and every sandbox with it; orders of volumes have no answer. */
         void (*lost)(void *engine, const struct csn_error *error);
 };
 
@@ -71,6 +73,8 @@ struct backend_options {
         const char *cgroup_parent;
         const char *layers_dir;          /* folder of the layers of packages; "": none */
         const char *images_dir;          /* folder of the images; "": none */
+        const char *volumes_dir;         /* folder of the volumes; "": none */
+        const char *devices;             /* granted devices, paths between commas; the order gives their bits */
         const struct settings *settings; /* must outlive the link */
         void *engine;                    /* passed to zygote() and lost() */
 };
@@ -134,6 +138,9 @@ struct backend {
         int (*zygote)(struct backend_link *link, uint32_t id, const struct wire_shape *shape,
                 const struct wire_program *program, struct csn_error *err);
         void (*retire)(struct backend_link *link, uint32_t id);
+        /* Make or remove a volume; the answer names the ticket.  NULL: unsupported. */
+        int (*volume)(struct backend_link *link, uint32_t ticket, const struct wire_volume_order *order,
+                struct csn_error *err);
         void (*close)(struct backend_link *link);
 };
 
@@ -165,7 +172,7 @@ struct helper_options {
         uid_t uid;                       /* of the engine */
         gid_t gid;
         const char *uid_range, *cgroup_parent, *policies_dir;
-        const char *layers_dir, *images_dir;   /* as of backend_options */
+        const char *layers_dir, *images_dir, *volumes_dir, *devices;   /* as of backend_options */
         const char *sockets[3];          /* paths of listening sockets that helpers_remove_sockets() unlinks, or NULL */
 };
 

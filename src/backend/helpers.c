@@ -68,8 +68,8 @@ int helpers_start(const struct helper_options *options, struct csn_error *err)
         snprintf(gid, sizeof gid, "%u", options->gid);
         const char *const argv[] = { "caisson-starter", uid, gid, backend_policy_worker(), options->policies_dir,
                 backend_policies_dir(), options->uid_range, options->cgroup_parent, backend_runner_dir(),
-                options->layers_dir, options->images_dir, options->sockets[0], options->sockets[1], options->sockets[2],
-                NULL };
+                options->layers_dir, options->images_dir, options->volumes_dir, options->devices, options->sockets[0],
+                options->sockets[1], options->sockets[2], NULL };
         if (pair_of(&ours, &theirs, err) < 0)
                 return -err->code;
         auto_fd sock = theirs;

@@ -52,7 +52,8 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
         char *const argv[] = { "caisson-supervisor", "--uid-range", (char *)(uintptr_t)options->uid_range,
                 "--cgroup-parent", (char *)(uintptr_t)options->cgroup_parent, "--runner-dir",
                 (char *)(uintptr_t)backend_runner_dir(), "--layers-dir", (char *)(uintptr_t)options->layers_dir,
-                "--images-dir", (char *)(uintptr_t)options->images_dir, NULL };
+                "--images-dir", (char *)(uintptr_t)options->images_dir, "--volumes-dir",
+                (char *)(uintptr_t)options->volumes_dir, "--devices", (char *)(uintptr_t)options->devices, NULL };
         char *const env[] = { NULL };   /* it becomes process 1 of every sandbox: no secret of ours may be in it */
         sigset_t none;
         sigemptyset(&none);
@@ -389,6 +390,17 @@ static bool native_is_silent(const struct backend_link *link)
         return link->silent >= HELPER_SILENT;
 }
 
+static int take_volume_answer(const struct backend_link *link, const struct wire_header *header, const uint8_t *body,
+        struct csn_error *err)
+{
+        struct csn_error error;
+        bool failed = header->op == WIRE_VOLUME_FAILED;
+        if (failed && wire_get_error(body, header->len, &error, err) < 0)
+                return -err->code;
+        link->events->volume(link->engine, header->job, failed ? &error : NULL);
+        return 0;
+}
+
 static int handle(struct backend_link *link, const struct wire_header *header, const uint8_t *body,
         int fds[WIRE_FDS_MAX], struct csn_error *err)
 {
@@ -442,6 +454,9 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                 if (job)
                         link->events->frozen(owner, false, &error);
                 return 0;
+        case WIRE_VOLUME_DONE:
+        case WIRE_VOLUME_FAILED:
+                return take_volume_answer(link, header, body, err);
         case WIRE_PONG:
                 link->silent = 0;
                 return 0;
@@ -691,6 +706,14 @@ static void native_retire(struct backend_link *link, uint32_t id)
                 log_text(LOG_DEBUG, "%s", err.text);
 }
 
+static int native_volume(struct backend_link *link, uint32_t ticket, const struct wire_volume_order *order,
+        struct csn_error *err)
+{
+        struct buf message;
+        buf_init(&message, WIRE_MAX);
+        return send_message(link, &message, wire_put_volume(&message, ticket, order), err);
+}
+
 const struct backend backend_native = {
         .name = "native",
         .open = native_open,
@@ -707,5 +730,6 @@ const struct backend backend_native = {
         .is_silent = native_is_silent,
         .zygote = native_zygote,
         .retire = native_retire,
+        .volume = native_volume,
         .close = native_close,
 };

@@ -16,7 +16,7 @@ static int usage(const char *what)
         fprintf(stderr,
                 "caisson-supervisor: %s\n"
                 "It is started by caisson and caissond, which hand it a socket as descriptor 3.\n"
-                "Options: --uid-range FIRST:COUNT  --cgroup-parent PATH  --runner-dir PATH  --layers-dir PATH  --images-dir PATH\n",
+                "Options: --uid-range FIRST:COUNT  --cgroup-parent PATH  --runner-dir PATH  --layers-dir PATH  --images-dir PATH  --volumes-dir PATH  --devices PATH,...\n",
                 what);
         return 64;
 }
@@ -65,11 +65,14 @@ int main(int argc, char **argv)
                                                  { "runner-dir", required_argument, NULL, 'r' },
                                                  { "layers-dir", required_argument, NULL, 'l' },
                                                  { "images-dir", required_argument, NULL, 'i' },
+                                                 { "volumes-dir", required_argument, NULL, 'v' },
+                                                 { "devices", required_argument, NULL, 'd' },
                                                  { 0 } };
         struct arena texts = { 0 };   /* init wipes our arguments, so what is needed of them is copied */
         struct supervisor_options config = { .uids = { UID_RANGE_FIRST, UID_RANGE_COUNT }, .cgroup_parent = "",
                                              .folders = { .runner_dir = RUNNER_DIR, .layers_dir = "",
-                                                          .images_dir = "" } };
+                                                          .images_dir = "" },
+                                             .volumes_dir = "" };
         for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 if (opt == 'u' && !parse_range(optarg, &config.uids))
                         return usage("--uid-range wants FIRST:COUNT with FIRST at least 65536");
@@ -81,6 +84,10 @@ int main(int argc, char **argv)
                         config.folders.layers_dir = arena_text(&texts, "%s", optarg);
                 if (opt == 'i')
                         config.folders.images_dir = arena_text(&texts, "%s", optarg);
+                if (opt == 'v')
+                        config.volumes_dir = arena_text(&texts, "%s", optarg);
+                if (opt == 'd' && !supervisor_take_devices(&config, arena_text(&texts, "%s", optarg)))
+                        return usage("--devices has too many paths");
                 if (opt == '?')
                         return usage("unknown option");
         }

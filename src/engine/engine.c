@@ -90,13 +90,52 @@ static void on_zygote(void *owner, uint32_t id, const char *info, const struct c
         pools_zygote(engine->pools, id, info, error);
 }
 
+/* ---- orders of volumes ---- */
+
+static void on_volume(void *owner, uint32_t ticket, const struct csn_error *error)
+{
+        struct engine *engine = owner;
+        for (struct volume_query **at = &engine->volume_queries; *at; at = &(*at)->next)
+                if ((*at)->ticket == ticket) {
+                        struct volume_query *query = *at;
+                        *at = query->next;
+                        query->done(query, error);
+                        return;
+                }
+}
+
 static void on_lost(void *owner)
 {
-        const struct engine *engine = owner;
+        struct engine *engine = owner;
+        struct csn_error err;
+        err_set(&err, CSN_E_BUSY, 0, "the supervisor was lost; ask again");
+        struct volume_query *lost = engine->volume_queries;
+        engine->volume_queries = NULL;
+        for (struct volume_query *next; lost; lost = next) {
+                next = lost->next;
+                lost->done(lost, &err);
+        }
         pools_lost(engine->pools);
 }
 
-static const struct instances_events instances_events = { on_instances_changed, on_zygote, on_lost };
+static const struct instances_events instances_events = { on_instances_changed, on_zygote, on_volume, on_lost };
+
+int engine_order_volume(struct engine *engine, struct volume_query *query, struct csn_error *err)
+{
+        query->ticket = ++engine->newest_volume_query;
+        query->next = engine->volume_queries;
+        engine->volume_queries = query;
+        int rc = instances_order_volume(&engine->instances, query->ticket, &query->order, err);
+        if (rc < 0)
+                engine->volume_queries = query->next;
+        return rc;
+}
+
+void engine_set_volumes(struct engine *engine, const struct volume_source *source, void *owner)
+{
+        engine->volume_source = source;
+        engine->volume_source_owner = owner;
+}
 
 /* ---- what pools ask ---- */
 
@@ -195,7 +234,10 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
                 (unsigned long long)settings->engine.uid_first, (unsigned long long)settings->engine.uid_count);
         engine->instances.layers_dir = settings_layers_dir(settings, &engine->arena);
         engine->instances.images_dir = settings_images_dir(settings, &engine->arena);
-        if (run_read_private_hosts(engine, err) < 0 ||
+        engine->instances.volumes_dir = settings_volumes_dir(settings, &engine->arena);
+        engine->instances.devices = device_grants_list(settings, &engine->arena);
+        struct device_grants grants;
+        if (device_grants_read(settings, &engine->arena, &grants, err) < 0 || run_read_private_hosts(engine, err) < 0 ||
                 lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
                 loop_new(&engine->loop, err) < 0 || workers_new(engine->loop, &engine->workers, err) < 0) {
                 loop_free(engine->loop);

@@ -53,6 +53,8 @@ void engine_warm(struct engine *engine, bool grades);
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
 /* Once.  Without a source, packages of a request are recorded and not installed. */
 void engine_set_layers(struct engine *engine, const struct layer_source *source, void *owner);
+/* Once.  Without a source there are no volumes. */
+void engine_set_volumes(struct engine *engine, const struct volume_source *source, void *owner);
 /*
  * Charge the CPU time of persistent sandboxes to a listener, with the key of the sandbox's owner (run_set_owner()), and
  * compare quotas of CPU time with the listener's sums.  The time of runs and executions is not charged; their records
@@ -75,6 +77,25 @@ int engine_may_begin(const struct engine *engine, const char *owner_key, const s
 int engine_find_layers(struct engine *engine, struct layer_query *query, struct csn_error *err);
 /* Stop waiting for the answer to engine_find_layers(). */
 void engine_forget_layers(struct engine *engine, struct layer_query *query);
+
+/* ---- volumes ---- */
+
+/* An order to the supervisor: make a volume, or remove one (bytes 0).  Embedded in the object that asks. */
+struct volume_query {
+        struct wire_volume_order order;
+        /* The answer, from the event loop; error NULL: it was carried out. */
+        void (*done)(struct volume_query *query, const struct csn_error *error);
+        void *owner;
+        /* The engine's. */
+        struct volume_query *next;
+        uint32_t ticket;
+};
+
+/*
+ * Carry out an order; done() follows, unless the engine is closed.  Errors: those of the backend; then done() is not
+ * called.
+ */
+int engine_order_volume(struct engine *engine, struct volume_query *query, struct csn_error *err);
 
 /* ---- state ---- */
 

@@ -23,6 +23,7 @@ static const struct {
         { "usr", false }, { "etc", false }, { "opt", false }, { "var", false }, { "proc", true }, { "dev", true },
         { "run", true }, { "tmp", true }, { "home", true }, { "home/user", false },
         { "opt/caisson", true }, { "opt/packages", true }, { "opt/node_modules", true },
+        { "mnt", false },
 };
 
 /*

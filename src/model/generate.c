@@ -67,6 +67,7 @@ static const struct {
                       "names the limit, the value and the setting." },
         { "engine", "The engine itself. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
                     "SIGHUP (`caisson serve` passes it on); it says which of the others need a restart." },
+        { "volumes", "File systems of tenants that outlive programs; see [volumes](volumes.md)." },
         { "images", "Images that programs can run in; see [images](images.md)." },
         { "packages", "Layers of packages and the indexes that packages come from; see [packages](packages.md)." },
 };

@@ -161,7 +161,8 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_stored_list, object_workspace_info, object_workspace_list, object_workspace_file, object_workspace_files,
         object_profile_info, object_profile_list, object_policy_info, object_policy_list, object_policy_detail,
         object_language_info, object_language_list, object_image_use, object_image_interpreter, object_image_info,
-        object_image_list, object_layer_use, object_layer_request, object_layer_info,
+        object_image_list, object_volume_request, object_volume_info, object_volume_list,
+        object_layer_use, object_layer_request, object_layer_info,
         object_layer_list, object_health, object_problem;
 
 /* Name of a status, as in JSON. */

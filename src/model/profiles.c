@@ -30,6 +30,7 @@ static const char *const profile_fields[] = {
         "allow",
         "preload",
         "packages",
+        "volumes",
         "strict_proc",
         "landlock",
         "cgroup",
@@ -82,7 +83,7 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
         if (object == &object_run_request && !is_profile_field(node->key))
                 return wrong(file, node,
                         "a profile cannot set this; it sets language, args, env, limits, image, policy, allow_imports, advise, network, "
-                        "allow, preload, packages, strict_proc, landlock, cgroup, backend, labels, "
+                        "allow, preload, packages, volumes, strict_proc, landlock, cgroup, backend, labels, "
                         "aliases and tools",
                         err);
         if (!field)

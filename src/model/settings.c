@@ -98,6 +98,7 @@ static const struct section {
         { "limits", &object_limits, offsetof(struct settings, limits) },
         { "ceilings", &object_limits, offsetof(struct settings, ceilings) },
         { "engine", &object_engine_settings, offsetof(struct settings, engine) },
+        { "volumes", &object_volumes_settings, offsetof(struct settings, volumes) },
         { "images", &object_images_settings, offsetof(struct settings, images) },
         { "packages", &object_packages_settings, offsetof(struct settings, packages) },
         { "packages.python", &object_python_packages_settings, offsetof(struct settings, python_packages) },
@@ -237,7 +238,7 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 /* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
-        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload" };
+        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload", "engine.devices" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;
@@ -637,4 +638,11 @@ char *settings_images_dir(const struct settings *settings, struct arena *arena)
         if (settings->images.dir && settings->images.dir[0])
                 return arena_text(arena, "%s", settings->images.dir);
         return arena_text(arena, "%s/images", settings_state_dir(settings, arena));
+}
+
+char *settings_volumes_dir(const struct settings *settings, struct arena *arena)
+{
+        if (settings->volumes.dir && settings->volumes.dir[0])
+                return arena_text(arena, "%s", settings->volumes.dir);
+        return arena_text(arena, "%s/volumes", settings_state_dir(settings, arena));
 }

@@ -22,7 +22,8 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_images_settings, object_packages_settings,
+extern const struct object object_engine_settings, object_volumes_settings, object_images_settings,
+        object_packages_settings,
         object_python_packages_settings, object_node_packages_settings;
 
 struct setting {
@@ -39,6 +40,7 @@ struct settings {
         struct limits limits;      /* defaults for requests */
         struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
+        struct volumes_settings volumes;                 /* volumes.* */
         struct images_settings images;                   /* images.* */
         struct packages_settings packages;               /* packages.* */
         struct python_packages_settings python_packages; /* packages.python.* */
@@ -104,6 +106,8 @@ char *settings_state_dir(const struct settings *settings, struct arena *arena);
 char *settings_layers_dir(const struct settings *settings, struct arena *arena);
 /* Folder of images, images.dir or below the state folder; the text lives in `arena`. */
 char *settings_images_dir(const struct settings *settings, struct arena *arena);
+/* Folder of volumes. */
+char *settings_volumes_dir(const struct settings *settings, struct arena *arena);
 
 /* ---- profiles ---- */
 

@@ -1,7 +1,7 @@
 /*
- * Id-mapped mount of a host tree for a sandbox with root.  Files copied up by overlayfs need an owner inside, and
- * the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process with rights
- * over the file system itself may make such a mount: the supervisor, and no process below.
+ * Id-mapped mounts: of a volume, and of a host tree for a sandbox with root.  Files copied up by overlayfs need an
+ * owner inside, and the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process
+ * with rights over the file system itself may make such a mount: the supervisor, and no process below.
  *
  * The map is taken from a user namespace, made for this purpose by a process that ends at once.
  */
@@ -131,5 +131,17 @@ int idmap_image(int images_dir, const struct wire_shape *shape, uint32_t first, 
         if (map_tree(tree, "the folder of images", &ids, err) < 0)
                 return -err->code;
         *ret_fd = take_fd(&tree);
+        return 0;
+}
+
+int idmap_mount(int mount_fd, uint32_t on_disk, uint32_t first, uint32_t count, struct csn_error *err)
+{
+        auto_fd map = make_map(&(const struct id_map){ .uid = on_disk, .gid = on_disk, .first = first, .n = count }, err);
+        if (map < 0)
+                return map;
+        struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)map };
+        if (mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
+                return err_set(err, CSN_E_UNSUPPORTED, errno,
+                        "volumes need mounts that map ids (Linux 5.12, and root of the host outside of a container)");
         return 0;
 }

@@ -71,6 +71,28 @@ void init_wipe_title(void)
 
 /* ---- descriptors ---- */
 
+size_t inner_init_fds(const struct plan *plan)
+{
+        return (size_t)INNER_INIT_FDS + (plan->shape.flags & WIRE_ROOT ? 1 : 0) + plan->shape.volumes_n +
+                plan->devices_n;
+}
+
+/* From behind the fixed descriptors into the plan.  mine: where each of the kept ones is; returns their number. */
+static size_t take_mounts(struct plan *plan, const int *fds, int **mine)
+{
+        size_t n = 0;
+        plan->lower = -1;
+        if (plan->shape.flags & WIRE_ROOT)
+                mine[n++] = &plan->lower;
+        for (size_t i = 0; i < plan->shape.volumes_n; i++)
+                mine[n++] = &plan->volumes[i];
+        for (size_t i = 0; i < plan->devices_n; i++)
+                mine[n++] = &plan->devices[i];
+        for (size_t i = 0; i < n; i++)
+                *mine[i] = fds[i];
+        return n;
+}
+
 static int by_number(const void *a, const void *b)
 {
         return *(const int *)a - *(const int *)b;
@@ -78,7 +100,7 @@ static int by_number(const void *a, const void *b)
 
 int descriptors_keep(int *fds[], size_t n, struct csn_error *err)
 {
-        int keep[16] = { 0 };
+        int keep[WIRE_FDS_MAX] = { 0 };
         size_t kept = 0;
         for (size_t i = 0; i < n && kept < ARRAY_LEN(keep); i++) {
                 if (*fds[i] < 0)
@@ -384,16 +406,16 @@ _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX])
                 .handoff = fds[4],
                 .home = -1,
                 .go = -1 };
-        int *mine[] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff, &plan->lower };
+        int *mine[INNER_INIT_FDS_MAX] = { &init.control, &init.out, &init.error, &init.channel, &init.handoff };
         struct inner_init_message message;
         struct csn_error err = { 0 };
         struct arena arena = { 0 };
         int procs_fds = 0;
 
-        plan->lower = plan->shape.flags & WIRE_ROOT ? fds[INNER_INIT_FDS_MAX - 1] : -1;
+        size_t mine_n = INNER_INIT_FDS + take_mounts(plan, fds + INNER_INIT_FDS, mine + INNER_INIT_FDS);
         init_wipe_title();
         prctl(PR_SET_NAME, "init");
-        if (descriptors_keep(mine, ARRAY_LEN(mine), &err) < 0)
+        if (descriptors_keep(mine, mine_n, &err) < 0)
                 fail(&init, &err);
         if (inner_init_go(init.control, &procs_fds, &err) < 0 || prepare(&init, procs_fds, &err) < 0) {
                 err_refused(&err);

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 
 #define ACCESS_FS_TRUNCATE (1ULL << 14)    /* ABI 3, Linux 6.2 */
@@ -173,6 +174,21 @@ static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, unsigned
         return 0;
 }
 
+/* Volumes, whose mounts are read-only where the request says so; and granted devices with their ioctl(2). */
+static int add_grants(int ruleset_fd, const struct plan *plan, struct csn_error *err)
+{
+        uint64_t known = known_rights(plan->abilities.landlock_abi);
+        if (plan->shape.volumes_n && add_rule(ruleset_fd, SANDBOX_VOLUMES, (READ | RUN | CHANGE) & known, err) < 0)
+                return -err->code;
+        for (size_t i = 0; i < plan->devices_n; i++) {
+                char path[DEVICE_NAME_MAX + 8];
+                snprintf(path, sizeof path, "/dev/%s", plan->device_names[i]);
+                if (add_rule(ruleset_fd, path, (FILE_READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV) & known, err) < 0)
+                        return -err->code;
+        }
+        return 0;
+}
+
 int landlock_child(struct plan *plan, struct csn_error *err)
 {
         if (!plan->landlock)
@@ -192,7 +208,8 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         /* Of an image it is not known whether /bin and its like are links into /usr. */
         bool merged_usr = plan->abilities.merged_usr && !plan->shape.image_high && !plan->shape.image_low;
         if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), abi, merged_usr,
-                    err) < 0)
+                    err) < 0 ||
+                add_grants(fd, plan, err) < 0)
                 return -err->code;
         if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "landlock_restrict_self");

@@ -17,31 +17,6 @@
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
 
-/* Before Linux 5.12: one remount, for the mount itself and not for mounts below it (there are none then). */
-static int remount(int mount_fd, unsigned attrs)
-{
-        unsigned long flags = MS_REMOUNT | MS_BIND;
-        char path[40];
-        flags |= attrs & MOUNT_ATTR_RDONLY ? MS_RDONLY : 0;
-        flags |= attrs & MOUNT_ATTR_NOSUID ? MS_NOSUID : 0;
-        flags |= attrs & MOUNT_ATTR_NODEV ? MS_NODEV : 0;
-        flags |= attrs & MOUNT_ATTR_NOEXEC ? MS_NOEXEC : 0;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", mount_fd);
-        return mount(NULL, path, NULL, flags, NULL);
-}
-
-/* Add flags to an attached mount, and to the mounts below it. */
-static int add_attrs(int mount_fd, unsigned attrs, bool below, struct csn_error *err)
-{
-        struct mount_attr attr = { .attr_set = attrs };
-        int rc = mount_setattr(mount_fd, "", AT_EMPTY_PATH | (below ? AT_RECURSIVE : 0), &attr, sizeof attr);
-        if (rc < 0 && errno == ENOSYS)
-                rc = remount(mount_fd, attrs);
-        if (rc < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "set the flags of a mount");
-        return 0;
-}
-
 /* Without mount_setattr(2) the flags of mounts below could not be changed, so they are not taken along. */
 static int tree_open(int dir_fd, const char *path)
 {
@@ -151,7 +126,7 @@ static int keep_tree(int tree, const char *what, int *ret_fd, struct csn_error *
 
 static int host_trees_open(const struct shared_trees *trees, struct host_trees *host, struct csn_error *err)
 {
-        _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= 5, "room for the tables of plan.c");
+        _Static_assert(BINDS_MAX >= 10 && DEVICES_MAX >= PLAN_DEVICES, "room for the tables of plan.c");
         for (size_t i = 0; i < plan_binds_n; i++)
                 if (open_bind(&plan_binds[i], &host->binds[i], &host->is_dir[i], err) < 0)
                         return -err->code;
@@ -173,15 +148,15 @@ static int host_trees_open(const struct shared_trees *trees, struct host_trees *
 static const char *const folders[] = {
         "usr", "etc", "etc/ssl", "proc", "dev", "dev/pts", "dev/shm", "tmp", "home", "home/user", "opt", "opt/caisson",
         SANDBOX_PYTHON_LAYER + 1, SANDBOX_NODE_LAYER + 1,        "run", "var", "var/lib", "var/cache",
+        SANDBOX_VOLUMES + 1,
 };
 
 static const struct {
         const char *path, *target;
 } links[] = {
-        { "dev/fd", "/proc/self/fd" },       { "dev/stdin", "/proc/self/fd/0" },  { "dev/stdout", "/proc/self/fd/1" },
-        { "dev/stderr", "/proc/self/fd/2" }, { "dev/ptmx", "pts/ptmx" },          { "var/tmp", "../tmp" },
-        { "var/run", "../run" },             { "etc/os-release", "../usr/lib/os-release" },
-        { "etc/mtab", "../proc/self/mounts" }, { "node_modules", "opt/node_modules" },
+        { "var/tmp", "../tmp" },               { "var/run", "../run" },
+        { "etc/os-release", "../usr/lib/os-release" }, { "etc/mtab", "../proc/self/mounts" },
+        { "node_modules", "opt/node_modules" },
 };
 
 static const struct {
@@ -219,6 +194,12 @@ static int fill_root(int root_fd, struct csn_error *err)
         for (size_t i = 0; i < ARRAY_LEN(links); i++)
                 if (symlinkat(links[i].target, root_fd, links[i].path) < 0)
                         return err_set(err, CSN_E_SYSTEM, errno, "make /%s", links[i].path);
+        for (size_t i = 0; i < dev_links_n; i++) {
+                char path[32];
+                snprintf(path, sizeof path, "dev/%s", dev_links[i].name);
+                if (symlinkat(dev_links[i].target, root_fd, path) < 0)
+                        return err_set(err, CSN_E_SYSTEM, errno, "make /%s", path);
+        }
         for (size_t i = 0; i < ARRAY_LEN(files); i++)
                 if (touch(root_fd, files[i].path, files[i].text, err) < 0)
                         return -err->code;
@@ -249,7 +230,7 @@ static int attach_host(int root_fd, int tree_fd, const char *target, bool is_dir
                 return err_set(err, CSN_E_SYSTEM, errno, "make /%s", target);
         if (mount_attach(tree_fd, root_fd, target, err) < 0)
                 return -err->code;
-        return add_attrs(tree_fd, attrs, is_dir, err);
+        return mount_add_attrs(tree_fd, attrs, is_dir, err);
 }
 
 static int attach_host_trees(int root_fd, const struct host_trees *host, struct csn_error *err)
@@ -422,7 +403,7 @@ static int mask_proc(int proc_fd, struct csn_error *err)
                 return err_set(err, CSN_E_SYSTEM, errno, "copy /proc/sys");
         if (mount_attach(sys, proc_fd, "sys", err) < 0)
                 return -err->code;
-        return add_attrs(sys, MOUNT_ATTR_RDONLY | ATTR_DATA, false, err);
+        return mount_add_attrs(sys, MOUNT_ATTR_RDONLY | ATTR_DATA, false, err);
 }
 
 static const struct option plain[] = { { NULL, NULL } };
@@ -490,7 +471,7 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
                 mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
                 mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 ||
-                add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
+                mount_add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
                 return -err->code;
         return enter_root(root, err);
 }
@@ -527,6 +508,7 @@ int mount_child(struct plan *plan, struct csn_error *err)
         struct layer_trees layers = { -1, -1 };
         if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_layers(&plan->shape, &layers, err) < 0 ||
                 open_root(plan, &root, err) < 0 || attach_layers(root, &layers, err) < 0 ||
+                grants_attach_volumes(root, plan, err) < 0 || grants_attach_devices(root, plan, err) < 0 ||
                 attach_private(root, &plan->shape, err) < 0 || attach_proc(root, plan, err) < 0)
                 return -err->code;
         fd_close(&layers.python);

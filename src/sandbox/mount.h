@@ -23,6 +23,8 @@ struct option {
 int mount_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err);
 /* Attach a detached mount at `target` below dir_fd.  The descriptor stays the caller's.  Errors: CSN_E_SYSTEM. */
 int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error *err);
+/* Add flags to an attached mount, and with `below` to the mounts below it.  Errors: CSN_E_SYSTEM. */
+int mount_add_attrs(int mount_fd, unsigned attrs, bool below, struct csn_error *err);
 /* mount_new() and mount_attach().  Errors: CSN_E_SYSTEM. */
 int mount_attach_new(int root_fd, const char *type, const char *target, const struct option *options, unsigned attrs,
         struct csn_error *err);
@@ -32,6 +34,17 @@ int mount_attach_new(int root_fd, const char *type, const char *target, const st
  * or leaves the template.
  */
 #define IMAGES_PLACE SANDBOX_HOME
+
+/* Links of /dev, in each sandbox. */
+struct dev_link {
+        const char *name, *target;
+};
+extern const struct dev_link dev_links[];
+extern const size_t dev_links_n;
+
+/* Attach the volumes and the devices of the plan below the root of a sandbox.  Errors: CSN_E_SYSTEM. */
+int grants_attach_volumes(int root_fd, const struct plan *plan, struct csn_error *err);
+int grants_attach_devices(int root_fd, const struct plan *plan, struct csn_error *err);
 
 static inline bool has_image(const struct wire_shape *shape)
 {

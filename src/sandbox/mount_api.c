@@ -1,6 +1,7 @@
 /* New mounts by descriptor: fsopen(2), fsmount(2) and move_mount(2), Linux 5.2. */
 #include "sandbox/mount.h"
 
+#include <stdio.h>
 #include <sys/syscall.h>
 
 int mount_new(const char *type, const struct option *options, unsigned attrs, struct csn_error *err)
@@ -46,4 +47,28 @@ int mount_attach_new(int root_fd, const char *type, const char *target, const st
         if (fd < 0)
                 return fd;
         return mount_attach(fd, root_fd, target, err);
+}
+
+/* Before Linux 5.12: one remount, for the mount itself and not for mounts below it (there are none then). */
+static int remount(int mount_fd, unsigned attrs)
+{
+        unsigned long flags = MS_REMOUNT | MS_BIND;
+        char path[40];
+        flags |= attrs & MOUNT_ATTR_RDONLY ? MS_RDONLY : 0;
+        flags |= attrs & MOUNT_ATTR_NOSUID ? MS_NOSUID : 0;
+        flags |= attrs & MOUNT_ATTR_NODEV ? MS_NODEV : 0;
+        flags |= attrs & MOUNT_ATTR_NOEXEC ? MS_NOEXEC : 0;
+        snprintf(path, sizeof path, "/proc/self/fd/%d", mount_fd);
+        return mount(NULL, path, NULL, flags, NULL);
+}
+
+int mount_add_attrs(int mount_fd, unsigned attrs, bool below, struct csn_error *err)
+{
+        struct mount_attr attr = { .attr_set = attrs };
+        int rc = mount_setattr(mount_fd, "", AT_EMPTY_PATH | (below ? AT_RECURSIVE : 0), &attr, sizeof attr);
+        if (rc < 0 && errno == ENOSYS)
+                rc = remount(mount_fd, attrs);
+        if (rc < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "set the flags of a mount");
+        return 0;
 }

@@ -182,8 +182,7 @@ static void serve(struct outer_init_state *outer_init_state)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
         pid_t pid = -1;
-        if (message.op == OUTER_INIT_BARE &&
-                fds_n == (message.plan.shape.flags & WIRE_ROOT ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1))
+        if (message.op == OUTER_INIT_BARE && fds_n == inner_init_fds(&message.plan))
                 pid = make_bare(outer_init_state, &message.plan, fds, &pid_fd, &err);
         else if (message.op == OUTER_INIT_ZYGOTE && fds_n == 1)
                 pid = make_zygote(outer_init_state, &message.plan, fds[0], &pid_fd, &err);

@@ -22,7 +22,7 @@ const struct plan_bind plan_binds[] = {
 };
 const size_t plan_binds_n = ARRAY_LEN(plan_binds);
 
-const char *const plan_devices[] = { "null", "zero", "full", "random", "urandom", NULL };
+const char *const plan_devices[PLAN_DEVICES + 1] = { "null", "zero", "full", "random", "urandom", NULL };
 
 /* Files that tell or change something of the whole host.  Missing ones are skipped. */
 const char *const plan_masked_files[] = {
@@ -56,6 +56,7 @@ static int check_ranges(const struct range *rows, size_t n, struct csn_error *er
 #define CPU_RANGE 10, 1024 * 1000
 #define MEMORY_RANGE 4 * MIB, 1024 * GIB
 #define PIDS_RANGE 1, 100000
+#define VOLUME_FILE_MAX (16 * 1024 * GIB)  /* of ext4 */
 
 static int check_shape(const struct wire_shape *shape, struct csn_error *err)
 {
@@ -122,11 +123,25 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
         return 0;
 }
 
+/* Another id as the owner of files, and mounts of the host: both need a root that is the host's. */
+static int check_mounts(const struct wire_shape *shape, const struct abilities *abilities, struct csn_error *err)
+{
+        if (abilities->rootless && shape->volumes_n)
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "volumes need file systems that only root of the host can mount: start caissond as root");
+        if (abilities->rootless && shape->devices)
+                return err_set(err, CSN_E_UNSUPPORTED, 0,
+                        "granted devices need mounts that only root of the host can make: start caissond as root");
+        return 0;
+}
+
 int plan_make(const struct wire_shape *shape, const struct abilities *abilities, struct plan *ret,
         struct csn_error *err)
 {
         if (check_shape(shape, err) < 0)
                 return -CSN_E_INPUT;
+        if (check_mounts(shape, abilities, err) < 0)
+                return -CSN_E_UNSUPPORTED;
         if (shape->flags & WIRE_LANDLOCK_REQUIRED && !abilities->landlock_abi)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                                "Landlock is required and this kernel has none: boot with lsm=landlock,... (Linux 5.13 "
@@ -154,6 +169,8 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .sysctl_dir = -1,
                 .lower = -1,
         };
+        memset(ret->volumes, 0xff, sizeof ret->volumes);   /* every descriptor -1 */
+        memset(ret->devices, 0xff, sizeof ret->devices);
         ret->shape.label = NULL;
         ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX }; /* until privs_child() has counted them */
         return 0;
@@ -174,11 +191,13 @@ size_t plan_rlimits(const struct plan *plan, struct plan_rlimit limits[PLAN_RLIM
          * memory controller, private writable memory of each process is bounded instead (Linux 4.7).
          */
         uint64_t data = plan->abilities.controllers & WIRE_CTL_MEMORY ? RLIM_INFINITY : of->memory_bytes;
+        /* A volume has a quota of its own, in its file system, and it may be larger than the home directory. */
+        uint64_t file = plan->shape.volumes_n ? VOLUME_FILE_MAX : plan->shape.disk_bytes;
         const struct plan_rlimit rows[] = {
                 { RLIMIT_CORE, true, 0, 0 },
                 { RLIMIT_NOFILE, false, of->open_files, of->open_files },
                 { RLIMIT_NPROC, false, nproc, nproc },
-                { RLIMIT_FSIZE, false, plan->shape.disk_bytes, plan->shape.disk_bytes },
+                { RLIMIT_FSIZE, false, file, file },
                 { RLIMIT_MEMLOCK, true, 8 * MIB, 8 * MIB },
                 { RLIMIT_SIGPENDING, true, 1024, 1024 },
                 { RLIMIT_MSGQUEUE, true, 64 * KIB, 64 * KIB },

@@ -81,38 +81,68 @@ static int make_ends(struct sandbox *sandbox, struct csn_error *err)
         return 0;
 }
 
-/* What root inside writes over. */
-static int open_lower(const struct sandbox *sandbox, int images_dir, int *ret_fd, struct csn_error *err)
+static void close_mounts(struct plan *plan)
 {
-        const struct wire_shape *shape = &sandbox->plan.shape;
+        fd_close(&plan->lower);
+        for (size_t i = 0; i < WIRE_VOLUMES_MAX; i++)
+                fd_close(&plan->volumes[i]);
+        for (size_t i = 0; i < WIRE_DEVICES_MAX; i++)
+                fd_close(&plan->devices[i]);
+}
+
+/* What root inside writes over. */
+static int open_lower(struct plan *plan, int images_dir, struct csn_error *err)
+{
+        const struct wire_shape *shape = &plan->shape;
         return shape->image_high || shape->image_low
-                ? idmap_image(images_dir, shape, sandbox->plan.host_uid, ret_fd, err)
-                : idmap_tree("/usr", sandbox->plan.host_uid, ret_fd, err);
+                ? idmap_image(images_dir, shape, plan->host_uid, &plan->lower, err)
+                : idmap_tree("/usr", plan->host_uid, &plan->lower, err);
+}
+
+static int open_mounts(struct plan *plan, const struct sandbox_host *host, struct csn_error *err)
+{
+        const struct wire_shape *shape = &plan->shape;
+        if (shape->flags & WIRE_ROOT && open_lower(plan, host->images_dir, err) < 0)
+                return -err->code;
+        return shape->volumes_n || shape->devices ? host->open_mounts(host->owner, plan, err) : 0;
+}
+
+static int request_process(struct sandbox *sandbox, uint32_t id, int control, struct send_queue *outer_init,
+        struct csn_error *err)
+{
+        const struct plan *plan = &sandbox->plan;
+        struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = *plan };
+        int fds[INNER_INIT_FDS_MAX] = { control, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR],
+                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF] };
+        size_t n = INNER_INIT_FDS;
+        if (plan->lower >= 0)
+                fds[n++] = plan->lower;
+        for (size_t i = 0; i < plan->shape.volumes_n; i++)
+                fds[n++] = plan->volumes[i];
+        for (size_t i = 0; i < plan->devices_n; i++)
+                fds[n++] = plan->devices[i];
+        if (send_queue_put(outer_init, &request, sizeof request, fds, n) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a sandbox");
+        return 0;
 }
 
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
-        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids, int images_dir,
-        struct send_queue *outer_init, struct csn_error *err)
+        const struct sandbox_host *host, struct csn_error *err)
 {
         sandbox_init(sandbox);
-        if (plan_make(shape, abilities, &sandbox->plan, err) < 0)
+        if (plan_make(shape, host->abilities, &sandbox->plan, err) < 0)
                 return -err->code;
         auto_fd theirs = -1;
-        auto_fd lower = -1;
-        if (take_uid(sandbox, uids, err) < 0 || make_ends(sandbox, err) < 0 ||
+        if (take_uid(sandbox, host->uids, err) < 0 || make_ends(sandbox, err) < 0 ||
                 make_pair(&theirs, &sandbox->control, true, err) < 0 ||
-                cgroup_leaf_open(base, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT,
+                cgroup_leaf_open(host->cgroups, shape->label, &sandbox->plan.cgroup, shape->flags & WIRE_PERSISTENT,
                         &sandbox->leaf, err) < 0)
                 return -err->code;
-        if (shape->flags & WIRE_ROOT && open_lower(sandbox, images_dir, &lower, err) < 0)
-                return -err->code;
-        struct outer_init_message request = { .op = OUTER_INIT_BARE, .id = id, .plan = sandbox->plan };
-        const int fds[INNER_INIT_FDS_MAX] = { theirs, sandbox->inner[INNER_OUT], sandbox->inner[INNER_ERROR],
-                sandbox->inner[INNER_CHANNEL], sandbox->inner[INNER_HANDOFF], lower };
-        if (send_queue_put(outer_init, &request, sizeof request, fds,
-                    lower >= 0 ? INNER_INIT_FDS_MAX : INNER_INIT_FDS_MAX - 1) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "ask the outer init for a sandbox");
-        return 0;
+        int rc = open_mounts(&sandbox->plan, host, err);
+        if (rc == 0)
+                rc = request_process(sandbox, id, theirs, host->outer_init, err);
+        close_mounts(&sandbox->plan);
+        return rc;
 }
 
 /* A pid of another pid namespace, in ours: the kernel tells it for the pidfd (proc(5), fdinfo). */

@@ -11,6 +11,7 @@
  *   namespaces.c   namespaces, id maps, host name                            child side
  *   netns_pool.c   pool of network namespaces; a clean namespace is reused
  *   mount.c        the root file system: shared template and private mounts  child side
+ *   grants.c       volumes and granted devices of one sandbox                child side
  *   image_root.c   the root file system of a sandbox in an image            child side
  *   overlay.c      the writable root file system of a sandbox with root
  *   proc_usage.c   memory and CPU time from /proc, where a controller is missing
@@ -51,6 +52,8 @@
  * device for each removed file.
  */
 #define SANDBOX_CHANGED "/run/caisson/changed"
+/* The folder of the volumes of a sandbox, each below its name. */
+#define SANDBOX_VOLUMES "/mnt"
 #define SANDBOX_HOST_NAME "sandbox"
 /* Descriptor of the private channel, in the program. */
 #define SANDBOX_CHANNEL_FD 3
@@ -80,7 +83,7 @@ struct doctor_check {
         char remedy[400];          /* how to repair; "" for CHECK_OK */
 };
 
-#define CHECKS_MAX 24
+#define CHECKS_MAX 48
 
 /*
  * Test each mechanism, by use where a use is harmless (user namespaces: in a child).  Returns the number of
@@ -157,6 +160,12 @@ int idmap_tree(const char *path, uint32_t first, int *ret_fd, struct csn_error *
  * such folder.  The files belong to the id `first`.
  */
 int idmap_image(int images_dir, const struct wire_shape *shape, uint32_t first, int *ret_fd, struct csn_error *err);
+/*
+ * Set the id map of a detached mount of a volume: the id `on_disk` and the following `count` - 1 ids belong to the host
+ * id `first` and the following ids; others to `nobody`.  Needs CAP_SYS_ADMIN over the file system.  Errors:
+ * CSN_E_UNSUPPORTED with the remedy, CSN_E_SYSTEM.
+ */
+int idmap_mount(int mount_fd, uint32_t on_disk, uint32_t first, uint32_t count, struct csn_error *err);
 
 /* ---- cgroup ---- */
 
@@ -277,6 +286,25 @@ struct tree_usage {
 /* Memory (anonymous pages only), CPU time and number of processes of `root` and all its descendants. */
 void tree_usage(pid_t root, struct tree_usage *ret);
 
+/* ---- granted devices ---- */
+
+#define DEVICE_NAME_MAX 48
+
+/*
+ * Check a path that an administrator grants: below /dev, at most one folder deep, DEVICE_NAME_MAX bytes without
+ * "/dev/", letters, digits, ".", "_" and "-"; and not a device by which a program leaves the sandbox or harms the host.
+ * 0, or -CSN_E_CONFIG with the rule as text.
+ */
+int device_check_path(const char *path, struct csn_error *err);
+/*
+ * Open a granted device as a detached mount.  The node is checked once more by type and number, so a link or a renamed
+ * node is no way around device_check_path().  *ret_fd belongs to the caller.  Errors: CSN_E_UNSUPPORTED (no node, no
+ * character device, a refused number).
+ */
+int device_open(const char *path, int *ret_fd, struct csn_error *err);
+/* device_open() without the mount, for `caisson doctor`. */
+int device_look(const char *path, struct csn_error *err);
+
 /* ---- plan ---- */
 
 /* A folder or file of the host, visible inside, read-only. */
@@ -303,6 +331,10 @@ struct plan {
         /* Child: /proc/sys/user, writable until the second user namespace is locked. */
         int sysctl_dir;
         int lower;                 /* child: with WIRE_ROOT the mapped /usr of the host or tree of the image, or -1 */
+        /* Child: detached mounts of the shape's volumes and devices, in order; set by struct sandbox_mounts. */
+        int volumes[WIRE_VOLUMES_MAX], devices[WIRE_DEVICES_MAX];
+        size_t devices_n;
+        char device_names[WIRE_DEVICES_MAX][DEVICE_NAME_MAX + 1];   /* below /dev */
         /* Each step writes its own part, after the step is in force. */
         struct wire_boundary boundary;
 };
@@ -337,6 +369,7 @@ extern const struct plan_bind plan_binds[];
 extern const size_t plan_binds_n;
 extern const char *const plan_masked_files[];
 extern const char *const plan_masked_folders[];   /* both NULL-terminated, relative to /proc */
+#define PLAN_DEVICES 5             /* entries of plan_devices */
 extern const char *const plan_devices[];
 
 /* ---- the steps, child side ---- */
@@ -557,7 +590,7 @@ enum outer_init_op {
         OUTER_INIT_READY = 1,  /* outer init: the root is built */
         /*
          * Parent: make process 1 of a sandbox.  Descriptors: control socket, stdout, stderr, channel, handoff
-         * socket; with WIRE_ROOT the lower layer.
+         * socket; with WIRE_ROOT the lower layer; volumes; devices.
          */
         OUTER_INIT_BARE,
         /* Parent: start a zygote.  Descriptor: its control socket, with the command line queued as PROGRAM. */
@@ -678,15 +711,28 @@ struct sandbox {
 void sandbox_init(struct sandbox *sandbox);
 
 /*
+ * What a sandbox is made of, from the supervisor.  open_mounts() opens the volumes and devices of plan->shape into the
+ * plan, once the ids of the sandbox are known; descriptors that were set are closed by sandbox_open() in each case.
+ */
+struct sandbox_host {
+        const struct abilities *abilities;
+        struct cgroup_base *cgroups;
+        const struct uid_range *uids;
+        int images_dir;            /* the folder of all images, or -1 */
+        struct send_queue *outer_init;
+        int (*open_mounts)(void *owner, struct plan *plan, struct csn_error *err);
+        void *owner;
+};
+
+/*
  * Request a sandbox from the outer init; call sandbox_made() after the outer init's answer.  The caller calls
- * sandbox_close() in each case, after an error too.  images_dir: the folder of all images, or -1.
+ * sandbox_close() in each case, after an error too.
  *
  * Errors: CSN_E_INPUT (shape), CSN_E_UNSUPPORTED with the remedy, CSN_E_BUSY (no free uid or descriptor),
  * CSN_E_SYSTEM.
  */
 int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *shape,
-        const struct abilities *abilities, struct cgroup_base *base, const struct uid_range *uids, int images_dir,
-        struct send_queue *outer_init, struct csn_error *err);
+        const struct sandbox_host *host, struct csn_error *err);
 
 /* The pid in the caller's pid namespace of the process of a pidfd; -1: it is dead, or the descriptor is no pidfd. */
 pid_t sandbox_pid_of(int pid_fd);
@@ -789,7 +835,10 @@ enum inner_init_op {
         INNER_INIT_FAILED,       /* carries a struct csn_error */
 };
 
-#define INNER_INIT_FDS_MAX 6
+#define INNER_INIT_FDS 5
+#define INNER_INIT_FDS_MAX (INNER_INIT_FDS + 1 + WIRE_VOLUMES_MAX + WIRE_DEVICES_MAX)
+/* The number of descriptors of OUTER_INIT_BARE with this plan. */
+size_t inner_init_fds(const struct plan *plan);
 
 struct inner_init_message {
         uint32_t op;
@@ -820,7 +869,10 @@ void init_wipe_title(void);
  */
 int inner_init_go(int sock, int *ret_procs_fds, struct csn_error *err);
 
-/* Body of process 1.  `fds`: control, stdout, stderr, channel, handoff socket; with WIRE_ROOT the lower layer. */
+/*
+ * Body of process 1.  `fds`: control, stdout, stderr, channel, handoff socket; with WIRE_ROOT the lower layer; the
+ * volumes; the devices.
+ */
 _Noreturn void inner_init_main(struct plan *plan, int fds[INNER_INIT_FDS_MAX]);
 
 /*

@@ -117,6 +117,12 @@ static const char *const migrations[] = {
         "END;"
 
         "PRAGMA user_version = 3;",
+
+        "CREATE TABLE volumes ("
+        " id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, bytes INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+        " state INTEGER NOT NULL, UNIQUE (tenant, name)"
+        ") STRICT;"
+        "PRAGMA user_version = 4;",
 };
 
 /* ---- opening ---- */

@@ -14,6 +14,7 @@
  *   files.c        stored files: a row each, and the content in a folder beside the database
  *   upload.c       files on the way into the store, and limits of stored bytes
  *   workspaces.c   owner and size of each workspace folder
+ *   volumes.c      owner, name and size of each volume
  *
  * All functions are called from the daemon's only thread.  A function waits for the disk only where its comment
  * says so; for another process's write the wait is 2 s at most.  A change is permanent when its function returns:
@@ -434,6 +435,49 @@ int workspaces_old(struct store *store, int64_t before_ms, struct arena *arena, 
         size_t *ret_n, struct csn_error *err);
 /* Whether a row with this id exists, of any tenant. */
 int workspaces_known(struct store *store, const char *id, bool *ret, struct csn_error *err);
+
+/* ---- volumes (volumes.c) ---- */
+
+#define VOLUMES_LIST_MAX 10000
+#define VOLUME_ID_MAX 33
+
+/*
+ * A row is there before the file of its volume and after it, so a crash leaves no file without a row.  A volume that is
+ * not VOLUME_READY does not exist for its tenant, and is removed by the next daemon.
+ */
+enum volume_state { VOLUME_MAKING, VOLUME_READY, VOLUME_REMOVING };
+
+struct store_volume {
+        char id[VOLUME_ID_MAX];        /* 32 hex digits; the name of the file */
+        char *tenant, *name;
+        uint64_t bytes;
+        int64_t created_ms;
+        enum volume_state state;
+};
+
+/* The most bytes of all volumes of a tenant, and of all tenants. */
+struct volumes_room {
+        uint64_t tenant_max, all_max;
+};
+
+/*
+ * Add a volume in the state VOLUME_MAKING: makes id and created_ms.  *ret_known: the tenant has a volume of this name,
+ * and nothing was added.  Errors: CSN_E_BUSY with EDQUOT (a limit of `room`, with the numbers).
+ */
+int volumes_add(struct store *store, struct store_volume *volume, const struct volumes_room *room, bool *ret_known,
+        struct csn_error *err);
+int volumes_set_state(struct store *store, const char *id, enum volume_state state, struct csn_error *err);
+/* Delete the row of a volume. */
+int volumes_forget(struct store *store, const char *id, struct csn_error *err);
+/* Find a tenant's volume.  *ret_there is false for unknown and foreign volumes alike. */
+int volumes_find(struct store *store, const char *tenant, const char *name, struct arena *arena,
+        struct store_volume *ret, bool *ret_there, struct csn_error *err);
+/* The volumes of a tenant, by name. */
+int volumes_of(struct store *store, const char *tenant, struct arena *arena, struct store_volume **ret, size_t *ret_n,
+        struct csn_error *err);
+/* Volumes that are being made or removed, or were when a daemon died. */
+int volumes_unsettled(struct store *store, struct arena *arena, struct store_volume **ret, size_t *ret_n,
+        struct csn_error *err);
 
 /* ---- expiry (store.c) ---- */
 

@@ -41,7 +41,8 @@ static _Noreturn void start(enum wire_start what, char *const args[STARTER_ARGS]
         snprintf(user, sizeof user, "--user=%.30s:%.30s", args[STARTER_UID], args[STARTER_GID]);
         char *const supervisor[] = { "caisson-supervisor", "--uid-range", args[STARTER_RANGE], "--cgroup-parent",
                 args[STARTER_CGROUP], "--runner-dir", args[STARTER_RUNNERS], "--layers-dir", args[STARTER_LAYERS],
-                "--images-dir", args[STARTER_IMAGES], NULL };
+                "--images-dir", args[STARTER_IMAGES], "--volumes-dir", args[STARTER_VOLUMES], "--devices",
+                args[STARTER_DEVICES], NULL };
         char *const policy[] = { "caisson-policy", user, args[STARTER_POLICIES], args[STARTER_BUILTIN], NULL };
         char *const opener[] = { "caisson-opener", args[STARTER_UID], args[STARTER_GID], NULL };
         if (what == WIRE_START_POLICY)

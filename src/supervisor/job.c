@@ -1,5 +1,6 @@
 /* One sandbox: made by the outer init, perhaps joined by an interpreter, started, ended, given back. */
 #include "supervisor/job.h"
+#include "supervisor/volumes.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ void job_free(struct job *job)
         loop_untimer(loop, &job->poll);
         loop_untimer(loop, &job->closing);
         loop_untimer(loop, &job->freezing);
+        if (job->has_volumes)
+                volumes_release(job->sup, &job->sandbox.plan.shape);
         for (struct job **at = &job->sup->jobs; *at; at = &(*at)->next)
                 if (*at == job) {
                         *at = job->next;

@@ -60,6 +60,7 @@ struct job {
         uint64_t waited_us;
         struct wire_boundary boundary;
         bool told;                     /* EXITED or REFUSED was sent */
+        bool has_volumes;              /* volumes_release() is due */
         bool quarantined;
 };
 

@@ -1,5 +1,6 @@
 /* All sandboxes: what the engine asks of one, and what the outer init and zygotes tell of it. */
 #include "supervisor/job.h"
+#include "supervisor/volumes.h"
 
 #include <signal.h>
 
@@ -131,6 +132,13 @@ static int unexpected(const char *what, struct csn_error *err)
         return err_set(err, CSN_E_PROTOCOL, 0, "%s is not allowed now, or twice", what);
 }
 
+static int open_mounts(void *owner, struct plan *plan, struct csn_error *err)
+{
+        struct job *job = owner;
+        job->has_volumes = volumes_open_mounts(job->sup, plan, err) == 0;
+        return job->has_volumes ? 0 : -err->code;
+}
+
 int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *shape, struct csn_error *err)
 {
         struct csn_error refusal;
@@ -144,8 +152,14 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
                 job_close(job);
                 return 0;
         }
-        if (sandbox_open(&job->sandbox, id, shape, &sup->abilities, sup->cgroups, &sup->options->uids,
-                    sup->dirs.images, &domain->requests, &refusal) < 0 ||
+        const struct sandbox_host host = { .abilities = &sup->abilities,
+                .cgroups = sup->cgroups,
+                .uids = &sup->options->uids,
+                .images_dir = sup->dirs.images,
+                .outer_init = &domain->requests,
+                .open_mounts = open_mounts,
+                .owner = job };
+        if (sandbox_open(&job->sandbox, id, shape, &host, &refusal) < 0 ||
                 job_watch(job, &refusal) < 0) {
                 job_refuse(job, &refusal);
                 job_close(job);

@@ -1,5 +1,6 @@
 /* The supervisor: one table of what a peer may ask and when, and who is listened to. */
 #include "supervisor/domain.h"
+#include "supervisor/volumes.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -113,6 +114,22 @@ static int op_get_stats(struct request *request, struct csn_error *err)
         return 0;
 }
 
+static int op_volume(struct request *request, struct csn_error *err)
+{
+        struct wire_volume_order order;
+        struct csn_error failure;
+        struct buf message;
+        if (wire_get_volume(request->body, request->header.len, &order, err) < 0)
+                return -err->code;
+        if (volumes_order(request->sup, &order, &failure) < 0) {
+                sup_answer_error(request->sup, WIRE_VOLUME_FAILED, request->header.job, &failure);
+                return 0;
+        }
+        buf_init(&message, WIRE_MAX);
+        sup_answer(request->sup, &message, wire_put_plain(&message, WIRE_VOLUME_DONE, request->header.job), NULL, 0);
+        return 0;
+}
+
 /*
  * A janitor that was killed or stopped is replaced.  Without the outer init no sandbox can be made; the socket of the
  * outer init tells of its end, and nothing tells that it was stopped.
@@ -180,6 +197,7 @@ static const struct {
         { WIRE_ZYGOTE,  READY, op_zygote  },
         { WIRE_RETIRE,  READY, op_retire  },
         { WIRE_PING,    READY, op_ping    },
+        { WIRE_VOLUME,  READY, op_volume  },
 };
 
 static int dispatch(struct request *request, struct csn_error *err)
@@ -337,6 +355,7 @@ static void end(struct supervisor *sup)
                 outer_init_stop(&domain->outer_init);
         jobs_free(sup);
         zygotes_free(sup);
+        volumes_free(sup);
         domains_close(sup);
         send_queue_done(&sup->answers);
         shared_dirs_close(&sup->dirs);
@@ -355,14 +374,26 @@ static void begin_outer_init(struct supervisor *sup)
         loop_set_batch_scheduling();   /* the outer init, and all that it makes, is as everybody */
 }
 
+bool supervisor_take_devices(struct supervisor_options *options, char *list)
+{
+        for (char *at = list, *save = NULL, *path; (path = strtok_r(at, ",", &save)); at = NULL) {
+                if (options->devices_n == ARRAY_LEN(options->devices))
+                        return false;
+                options->devices[options->devices_n++] = path;
+        }
+        return true;
+}
+
 int supervisor_serve(int sock, const struct supervisor_options *options, struct csn_error *err)
 {
         struct supervisor sup = {
                 .sock = sock, .options = options, .janitor = { .pipe = -1 }, .dirs = { -1, -1, -1 }
         };
         int rc = begin(&sup, err);
-        if (rc == 0)
+        if (rc == 0) {
                 begin_outer_init(&sup);
+                volumes_sweep(&sup);
+        }
         while (rc == 0 && !sup.over)
                 rc = loop_step(sup.loop, -1, err);
         if (rc == 0 && sup.failure.code) {

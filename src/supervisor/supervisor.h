@@ -21,7 +21,13 @@ struct supervisor_options {
         struct uid_range uids;
         const char *cgroup_parent;   /* "": chosen automatically */
         struct shared_folders folders;
+        const char *volumes_dir;     /* folder of volumes, root's; "": none */
+        const char *devices[WIRE_DEVICES_MAX];   /* paths that the configuration grants to profiles */
+        size_t devices_n;
 };
+
+/* The paths of a list with commas, as the option --devices has them; false: more than WIRE_DEVICES_MAX. */
+bool supervisor_take_devices(struct supervisor_options *options, char *list);
 
 /*
  * Serve the engine on `sock` until the engine closes the socket.  `sock` stays the caller's; options must live as long
@@ -54,7 +60,8 @@ enum {
         STARTER_UID, STARTER_GID,            /* of the engine */
         STARTER_WORKER,                      /* path of the program caisson-policy */
         STARTER_POLICIES, STARTER_BUILTIN,   /* folders of policies */
-        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS, STARTER_LAYERS, STARTER_IMAGES,
+        STARTER_RANGE, STARTER_CGROUP, STARTER_RUNNERS, STARTER_LAYERS, STARTER_IMAGES, STARTER_VOLUMES,
+        STARTER_DEVICES,
         STARTER_ARGS,
 };
 

@@ -26,6 +26,7 @@ struct supervisor {
         struct domain *domains;
         struct job *jobs;
         struct zygote *zygotes;
+        struct volume *volumes;            /* attached volumes (volumes.c) */
         struct janitor janitor;
         bool hello_received;
         bool over;

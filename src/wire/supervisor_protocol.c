@@ -36,12 +36,28 @@ static bool add_shape(struct buf *buf, const struct wire_shape *shape)
 #define N(name) fits = fits && codec_add_u64(buf, shape->name);
         WIRE_SHAPE_NUMBERS(N)
 #undef N
-        return fits && codec_add_text(buf, shape->label);
+        fits = fits && codec_add_text(buf, shape->label);
+        for (size_t i = 0; i < shape->volumes_n && i < WIRE_VOLUMES_MAX; i++) {
+#define N(name) fits = fits && codec_add_u64(buf, shape->volumes[i].name);
+                WIRE_VOLUME_NUMBERS(N)
+#undef N
+                fits = fits && codec_add_text(buf, shape->volumes[i].name);
+        }
+        return fits;
 }
 
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape)
 {
         return finish(buf, add_header(buf, WIRE_PREPARE, job) && add_shape(buf, shape));
+}
+
+bool wire_put_volume(struct buf *buf, uint32_t job, const struct wire_volume_order *order)
+{
+        bool fits = add_header(buf, WIRE_VOLUME, job);
+#define N(name) fits = fits && codec_add_u64(buf, order->name);
+        WIRE_VOLUME_ORDER_NUMBERS(N)
+#undef N
+        return finish(buf, fits);
 }
 
 bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number)
@@ -171,6 +187,17 @@ static bool is_label(const char *text)
         return text[0] != 0;
 }
 
+static void take_volume(struct codec *c, struct arena *arena, struct wire_volume *ret)
+{
+#define N(name) ret->name = codec_u64(c);
+        WIRE_VOLUME_NUMBERS(N)
+#undef N
+        const char *name = codec_text(c, arena, WIRE_VOLUME_NAME_MAX);
+        c->bad = c->bad || ret->read_only > 1 || wire_volume_name_check(name, NULL) < 0;
+        if (!c->bad)
+                snprintf(ret->name, sizeof ret->name, "%s", name);
+}
+
 static struct wire_shape take_shape(struct codec *c, struct arena *arena)
 {
         struct wire_shape shape = { 0 };
@@ -179,7 +206,9 @@ static struct wire_shape take_shape(struct codec *c, struct arena *arena)
 #undef N
         shape.label = codec_text(c, arena, WIRE_LABEL_MAX);
         c->bad = c->bad || !is_label(shape.label) || (shape.flags & ~(uint64_t)WIRE_FLAGS) != 0 ||
-                shape.domain > UINT32_MAX;
+                shape.domain > UINT32_MAX || shape.volumes_n > WIRE_VOLUMES_MAX || shape.devices >> WIRE_DEVICES_MAX;
+        for (size_t i = 0; !c->bad && i < shape.volumes_n; i++)
+                take_volume(c, arena, &shape.volumes[i]);
         return shape;
 }
 
@@ -215,6 +244,19 @@ int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, 
                 return -CSN_E_PROTOCOL;
         *ret_sandbox = (uint32_t)sandbox;
         *ret_zygote = (uint32_t)zygote;
+        return 0;
+}
+
+int wire_get_volume(const uint8_t *body, size_t len, struct wire_volume_order *ret, struct csn_error *err)
+{
+        struct codec c = { body, len, false };
+        struct wire_volume_order order;
+#define N(name) order.name = codec_u64(&c);
+        WIRE_VOLUME_ORDER_NUMBERS(N)
+#undef N
+        if (codec_end(&c, "VOLUME", err) < 0)
+                return -CSN_E_PROTOCOL;
+        *ret = order;
         return 0;
 }
 
@@ -415,5 +457,16 @@ int wire_name_check(const char *name, size_t len, struct csn_error *err)
         }
         if (parts > 32)
                 return err_set(err, CSN_E_INPUT, 0, "the name has %zu parts, 32 are allowed", parts);
+        return 0;
+}
+
+int wire_volume_name_check(const char *name, struct csn_error *err)
+{
+        size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+        if (len == 0 || name[len] || len > WIRE_VOLUME_NAME_MAX || strchr("._-", name[0]))
+                return err_set(err, CSN_E_INPUT, 0,
+                        "a volume has a name of 1 to %d characters, which are a-z, 0-9, \".\", \"_\" and \"-\", and begins "
+                        "with a letter or a digit",
+                        WIRE_VOLUME_NAME_MAX);
         return 0;
 }

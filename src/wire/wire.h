@@ -25,6 +25,7 @@
  *     GET_STATS                                ask for the current resource use; STATS follows
  *     ZYGOTE  wire_shape, wire_program         start a zygote; `job` is its number
  *     RETIRE                                   end a zygote; its forks go on
+ *     VOLUME  wire_volume_order                make or remove a volume; `job` is a number of the engine's choice
  *   supervisor -> engine
  *     HELLO   wire_abilities
  *     READY   wire_boundary   enum wire_end    the sandbox exists.  Carries our descriptor ends and the
@@ -40,6 +41,8 @@
  *     REFUSED csn_error                        the sandbox or its program could not be made; no program ran
  *     ZYGOTE  text                             the zygote serves; a JSON object with its loaded modules
  *     GONE    csn_error                        the zygote ended, or could not be started
+ *     VOLUME_DONE                              the volume of this number was made or removed
+ *     VOLUME_FAILED csn_error                  the order of this number had no effect
  *
  *   engine -> future program, over the handoff socket (SOCK_SEQPACKET; no header).  The supervisor sees no source, no
  *   argument and no file name.
@@ -59,7 +62,7 @@
 /* A whole message.  Below the default socket buffer, so a single send is enough. */
 #define WIRE_MAX (160 * 1024)
 #define WIRE_STDIO 4             /* stdin, stdout, stderr, channel */
-#define WIRE_FDS_MAX 8
+#define WIRE_FDS_MAX 20
 #define WIRE_PROXY_PORT 3128
 #define WIRE_TOOL_SOCKET_PATH "/dev/shm/.caisson-tools"
 
@@ -87,6 +90,9 @@ enum wire_op {
         WIRE_FREEZE_FAILED,
         WIRE_PING,
         WIRE_PONG,
+        WIRE_VOLUME,
+        WIRE_VOLUME_DONE,
+        WIRE_VOLUME_FAILED,
 };
 
 /* The descriptors of READY, in this order.  The last two are present only with WIRE_PROXY and WIRE_TOOL_SOCKET. */
@@ -121,6 +127,9 @@ struct wire_header {
 #define WIRE_FILES_MAX 10000
 #define WIRE_INLINE_MAX (64 * 1024)   /* content sent in the packet itself, in bytes */
 #define WIRE_ZYGOTES_MAX 80
+#define WIRE_VOLUMES_MAX 4       /* of one sandbox */
+#define WIRE_VOLUME_NAME_MAX 64
+#define WIRE_DEVICES_MAX 8       /* granted devices of a supervisor */
 
 /*
  * Properties of a sandbox before any program runs in it.  Numbers are u64 on the wire, in this order.  START
@@ -140,6 +149,9 @@ struct wire_header {
         N(image_high)                                                                                          \
         N(image_low)                                                                                           \
         N(domain)           /* number of the zygote whose domain the sandbox is in; 0: the common one */        \
+        /* bit i: the device i of the list that the supervisor was started with */                               \
+        N(devices)                                                                                             \
+        N(volumes_n)        /* number of wire_volume, which follow the label */                                 \
         N(memory_bytes)     /* of the whole process tree, with tmpfs, no swap */                                \
         N(cpu_milli)        /* CPU share, in thousandths of a core */                                           \
         N(pids)             /* processes and threads */
@@ -161,11 +173,37 @@ enum wire_flag {
         WIRE_FLAGS = (1 << 8) - 1,
 };
 
+/* A volume of a sandbox: the file of its file system, by 128 bits, and its folder in SANDBOX_VOLUMES. */
+#define WIRE_VOLUME_NUMBERS(N)                                                                                 \
+        N(high)                                                                                                \
+        N(low)                                                                                                 \
+        N(read_only)        /* 0 or 1 */
+
+struct wire_volume {
+#define N(name) uint64_t name;
+        WIRE_VOLUME_NUMBERS(N)
+#undef N
+        char name[WIRE_VOLUME_NAME_MAX + 1];   /* wire_volume_name_check() */
+};
+
 struct wire_shape {
 #define N(name) uint64_t name;
         WIRE_SHAPE_NUMBERS(N)
 #undef N
         char *label;     /* prefix of the cgroup's name: [A-Za-z0-9_-] only */
+        struct wire_volume volumes[WIRE_VOLUMES_MAX];
+};
+
+/* What the engine wants of the folder of volumes. */
+#define WIRE_VOLUME_ORDER_NUMBERS(N)                                                                            \
+        N(high)                                                                                                \
+        N(low)                                                                                                 \
+        N(bytes)            /* size of a new volume; 0: remove the volume */
+
+struct wire_volume_order {
+#define N(name) uint64_t name;
+        WIRE_VOLUME_ORDER_NUMBERS(N)
+#undef N
 };
 
 /* Limits of the program. */
@@ -311,6 +349,7 @@ bool wire_put_plain(struct buf *buf, enum wire_op op, uint32_t job);
 bool wire_put_shape(struct buf *buf, uint32_t job, const struct wire_shape *shape);
 /* JOIN, EXITING, FREEZE, FROZEN */
 bool wire_put_number(struct buf *buf, enum wire_op op, uint32_t job, uint64_t number);
+bool wire_put_volume(struct buf *buf, uint32_t job, const struct wire_volume_order *order);
 bool wire_put_join_guest(struct buf *buf, uint32_t job, uint32_t sandbox, uint32_t zygote);
 bool wire_put_limits(struct buf *buf, enum wire_op op, uint32_t job, const struct wire_limits *limits);
 bool wire_put_zygote(struct buf *buf, uint32_t job, const struct wire_shape *shape, const struct wire_program *program);
@@ -332,6 +371,7 @@ int wire_get_number(const uint8_t *body, size_t len, const char *what, uint32_t 
         struct csn_error *err);
 int wire_get_join_guest(const uint8_t *body, size_t len, uint32_t *ret_sandbox, uint32_t *ret_zygote,
         struct csn_error *err);
+int wire_get_volume(const uint8_t *body, size_t len, struct wire_volume_order *ret, struct csn_error *err);
 int wire_get_limits(const uint8_t *body, size_t len, struct wire_limits *ret, struct csn_error *err);
 int wire_get_zygote(const uint8_t *body, size_t len, struct arena *arena, struct wire_shape *ret_shape,
         struct wire_program *ret_program, struct csn_error *err);
@@ -356,6 +396,11 @@ int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, stru
  * rule as text.
  */
 int wire_name_check(const char *name, size_t len, struct csn_error *err);
+/*
+ * Check the name of a volume: 1 to WIRE_VOLUME_NAME_MAX of a-z, 0-9, ".", "_" and "-", beginning with a letter or
+ * digit.  0, or -CSN_E_INPUT with the rule as text.
+ */
+int wire_volume_name_check(const char *name, struct csn_error *err);
 
 /* ---- helpers of an engine without rights (supervisor.h) ---- */
 

@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         struct wire_header header;
         struct wire_shape shape;
         struct wire_limits limits;
+        struct wire_volume_order order;
         struct wire_program program;
         uint32_t zygote;
         char *text;
@@ -41,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         }
         wire_get_zygote(bytes, len, &arena, &shape, &program, &err);
         wire_get_limits(bytes, len, &limits, &err);
+        wire_get_volume(bytes, len, &order, &err);
         wire_get_number(bytes, len, "JOIN", UINT32_MAX, &zygote, &err);
         wire_get_join_guest(bytes, len, &zygote, &zygote, &err);
         wire_get_text(bytes, len, &arena, &text, &err);

@@ -209,6 +209,31 @@ static void host_folders_are_read_only_system_parts(void)
                         CHECK(strcmp(plan_binds[i].source, never[k]) != 0);
 }
 
+static void volumes_and_devices_need_root_of_the_host(void)
+{
+        struct plan plan;
+        struct csn_error err;
+        struct wire_shape start = usual();
+        struct abilities host = full;
+        struct plan_rlimit limits[PLAN_RLIMITS_MAX];
+        CHECK(plan_make(&start, &host, &plan, &err) == 0);
+        for (size_t i = 0; i < ARRAY_LEN(plan.volumes); i++)
+                CHECK(plan.volumes[i] == -1);
+        start.volumes_n = 1;
+        CHECK(plan_make(&start, &host, &plan, &err) == 0);
+        /* The quota of a volume is in its file system, and a file in it may be larger than the home directory. */
+        size_t n = plan_rlimits(&plan, limits);
+        for (size_t i = 0; i < n; i++)
+                CHECK(limits[i].resource != RLIMIT_FSIZE || limits[i].hard > start.disk_bytes);
+        host.rootless = true;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "volumes") &&
+                strstr(err.text, "start caissond as root"));
+        start.volumes_n = 0;
+        start.devices = 1;
+        CHECK(plan_make(&start, &host, &plan, &err) == -CSN_E_UNSUPPORTED && strstr(err.text, "devices") &&
+                strstr(err.text, "start caissond as root"));
+}
+
 int main(void)
 {
         RUN(all_namespaces_are_always_made);
@@ -221,5 +246,6 @@ int main(void)
         RUN(the_program_gets_the_limits_of_its_own_request);
         RUN(process_1_is_not_counted_against_the_program);
         RUN(host_folders_are_read_only_system_parts);
+        RUN(volumes_and_devices_need_root_of_the_host);
         return tap_done();
 }

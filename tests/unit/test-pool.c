@@ -51,7 +51,7 @@ static void on_lost(void *owner)
         pools_lost(((const struct owner *)owner)->pools);
 }
 
-static const struct instances_events events = { on_changed, on_zygote, on_lost };
+static const struct instances_events events = { .changed = on_changed, .zygote = on_zygote, .lost = on_lost };
 static const struct wire_boundary boundary = { .memory_bytes = 9 * MIB };
 
 static void begin(struct owner *owner)

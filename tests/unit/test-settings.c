@@ -107,6 +107,7 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         struct csn_error err;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
         CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_images_settings.n +
+                                    object_volumes_settings.n +
                                     object_packages_settings.n + object_python_packages_settings.n +
                                     object_node_packages_settings.n);
         for (size_t i = 0; i < settings.n; i++) {

@@ -464,9 +464,9 @@ static void a_file_of_version_2_keeps_what_it_has(void)
         add_run(store, "r", "t");
         CHECK(runs_keep(store, "r", "t", "{}", 2, 0, &err) == 0);
         store_close(store);
-        sql(path, "DROP TABLE files; DROP TABLE workspaces; PRAGMA user_version = 2");
+        sql(path, "DROP TABLE files; DROP TABLE workspaces; DROP TABLE volumes; PRAGMA user_version = 2");
         store = open_store(path);
-        CHECK(strcmp(sql(path, "PRAGMA user_version"), "3") == 0 && keys_find(store, text, &arena, &got, &err) == 0 &&
+        CHECK(strcmp(sql(path, "PRAGMA user_version"), "4") == 0 && keys_find(store, text, &arena, &got, &err) == 0 &&
                 kept(store, "t") == 2);
         CHECK(strcmp(ids_of(store, &(struct runs_filter){ .status = -1, .n = 9 }), "r") == 0);
         added(store, "t", "x", 10);
@@ -531,6 +531,48 @@ static void workspaces_count_and_are_their_tenants(void)
         store_close(store);
 }
 
+/* ---- volumes ---- */
+
+static bool has_volume(struct store *store, const char *tenant, const char *name)
+{
+        struct store_volume found;
+        struct csn_error err;
+        bool there = false;
+        CHECK(volumes_find(store, tenant, name, &arena, &found, &there, &err) == 0);
+        return there;
+}
+
+static void volumes_count_and_are_their_tenants(void)
+{
+        char t[] = "t", v[] = "v", data[] = "data", more[] = "more";
+        const struct volumes_room room = { .tenant_max = 100, .all_max = 150 };
+        struct store_volume one = { .tenant = t, .name = data, .bytes = 60 },
+                            two = { .tenant = t, .name = more, .bytes = 41 },
+                            other = { .tenant = v, .name = data, .bytes = 91 };
+        struct store_volume *list;
+        struct store *store = open_store(new_path());
+        struct csn_error err;
+        bool known;
+        size_t n;
+        CHECK(volumes_add(store, &one, &room, &known, &err) == 0 && !known && strlen(one.id) == 32);
+        /* What is being made does not exist yet, and counts. */
+        CHECK(!has_volume(store, "t", "data") && volumes_add(store, &one, &room, &known, &err) == 0 && known);
+        CHECK(volumes_unsettled(store, &arena, &list, &n, &err) == 0 && n == 1 && strcmp(list[0].id, one.id) == 0);
+        CHECK(volumes_set_state(store, one.id, VOLUME_READY, &err) == 0 && has_volume(store, "t", "data"));
+        CHECK(!has_volume(store, "v", "data") && !has_volume(store, "t", "more"));
+        CHECK(volumes_add(store, &two, &room, &known, &err) == -CSN_E_BUSY && err.sys == EDQUOT &&
+                strstr(err.text, "volumes.tenant_bytes") && strstr(err.text, "60"));
+        CHECK(volumes_add(store, &other, &room, &known, &err) == -CSN_E_BUSY &&
+                strstr(err.text, "volumes.total_bytes"));
+        two.bytes = 40;
+        CHECK(volumes_add(store, &two, &room, &known, &err) == 0 && !known);
+        CHECK(volumes_of(store, "t", &arena, &list, &n, &err) == 0 && n == 1 && list[0].bytes == 60);
+        CHECK(volumes_set_state(store, one.id, VOLUME_REMOVING, &err) == 0 && !has_volume(store, "t", "data"));
+        CHECK(volumes_forget(store, one.id, &err) == 0);
+        CHECK(volumes_add(store, &other, &room, &known, &err) == 0 && !known);
+        store_close(store);
+}
+
 int main(void)
 {
         RUN(a_file_is_its_bytes_and_a_row);
@@ -553,6 +595,7 @@ int main(void)
         RUN(a_file_of_version_2_keeps_what_it_has);
         RUN(no_two_workspaces_have_one_id);
         RUN(workspaces_count_and_are_their_tenants);
+        RUN(volumes_count_and_are_their_tenants);
         remove_top();
         return tap_done();
 }

@@ -16,6 +16,10 @@ static struct wire_shape sample_shape(void)
         WIRE_SHAPE_NUMBERS(N)
 #undef N
         shape.flags = WIRE_PROC_STRICT;
+        shape.devices = 5;
+        shape.volumes_n = 2;
+        shape.volumes[0] = (struct wire_volume){ 1, UINT64_MAX, 1, "data" };
+        shape.volumes[1] = (struct wire_volume){ 2, 3, 0, "0.a_b-c" };
         return shape;
 }
 
@@ -48,7 +52,64 @@ static void a_shape_survives_the_journey(void)
         WIRE_SHAPE_NUMBERS(N)
 #undef N
         CHECK(same && strcmp(out.label, in.label) == 0);
+        for (size_t i = 0; i < in.volumes_n; i++) {
+#define N(name) same = same && in.volumes[i].name == out.volumes[i].name;
+                WIRE_VOLUME_NUMBERS(N)
+#undef N
+                CHECK(same && strcmp(out.volumes[i].name, in.volumes[i].name) == 0);
+        }
         arena_done(&arena);
+        buf_done(&buf);
+}
+
+static bool is_taken(const struct wire_shape *shape)
+{
+        struct wire_shape out;
+        struct buf buf;
+        struct arena arena = { 0 };
+        struct csn_error err;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_shape(&buf, 1, shape));
+        bool taken = wire_get_shape(body_of(&buf), buf.len - WIRE_HEADER, &arena, &out, &err) == 0;
+        arena_done(&arena);
+        buf_done(&buf);
+        return taken;
+}
+
+static void a_supervisor_takes_no_volume_that_leads_out(void)
+{
+        static const char *const names[] = { "", ".", "..", "../x", "/x", "a/b", ".a", "-a", "A", "a b", "a\n" };
+        struct wire_shape shape = sample_shape();
+        struct csn_error err;
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+                snprintf(shape.volumes[1].name, sizeof shape.volumes[1].name, "%s", names[i]);
+                CHECK(!is_taken(&shape) && wire_volume_name_check(names[i], &err) == -CSN_E_INPUT);
+        }
+        shape = sample_shape();
+        CHECK(is_taken(&shape));
+        shape.volumes[0].read_only = 2;
+        CHECK(!is_taken(&shape));
+        shape = sample_shape();
+        shape.volumes_n = WIRE_VOLUMES_MAX + 1;
+        CHECK(!is_taken(&shape));
+        shape = sample_shape();
+        shape.devices = 1ULL << WIRE_DEVICES_MAX;
+        CHECK(!is_taken(&shape));
+}
+
+static void an_order_of_a_volume_survives_the_journey(void)
+{
+        const struct wire_volume_order in = { 1, UINT64_MAX, 8 * MIB };
+        struct wire_volume_order out = { 0 };
+        struct wire_header header;
+        struct buf buf;
+        struct csn_error err;
+        buf_init(&buf, WIRE_MAX);
+        CHECK(wire_put_volume(&buf, 9, &in) && wire_get_header((uint8_t *)buf.bytes, buf.len, &header, &err) == 0);
+        CHECK(header.op == WIRE_VOLUME && header.job == 9);
+        CHECK(wire_get_volume(body_of(&buf), header.len, &out, &err) == 0);
+        CHECK(out.high == in.high && out.low == in.low && out.bytes == in.bytes);
+        CHECK(wire_get_volume(body_of(&buf), header.len - 1, &out, &err) == -CSN_E_PROTOCOL);
         buf_done(&buf);
 }
 
@@ -450,6 +511,8 @@ static void who_has_no_role_does_not_talk(void)
 int main(void)
 {
         RUN(a_shape_survives_the_journey);
+        RUN(a_supervisor_takes_no_volume_that_leads_out);
+        RUN(an_order_of_a_volume_survives_the_journey);
         RUN(limits_and_joins_survive_the_journey);
         RUN(a_program_survives_the_journey);
         RUN(a_file_comes_with_its_content_or_without);

@@ -151,6 +151,12 @@ static void on_zygote(void *owner, uint32_t id, const char *info, const struct c
         instances->events->zygote(instances->owner, id, info, error);
 }
 
+static void on_volume(void *owner, uint32_t ticket, const struct csn_error *error)
+{
+        const struct instances *instances = owner;
+        instances->events->volume(instances->owner, ticket, error);
+}
+
 static void on_lost(void *owner, const struct csn_error *error)
 {
         struct instances *instances = owner;
@@ -163,7 +169,7 @@ static void on_lost(void *owner, const struct csn_error *error)
 }
 
 static const struct backend_events backend_events = { on_ready, on_confined, on_stats, on_frozen, on_sent, on_exited,
-        on_refused, on_zygote, on_lost };
+        on_refused, on_zygote, on_volume, on_lost };
 
 /* ---- requests to the backend ---- */
 
@@ -174,9 +180,19 @@ int instances_open_link(struct instances *instances, const struct backend *backe
                                                  .cgroup_parent = instances->settings->engine.cgroup_parent,
                                                  .layers_dir = instances->layers_dir,
                                                  .images_dir = instances->images_dir,
+                                                 .volumes_dir = instances->volumes_dir,
+                                                 .devices = instances->devices,
                                                  .settings = instances->settings,
                                                  .engine = instances };
         return *link ? 0 : backend->open(instances->loop, &options, &backend_events, link, err);
+}
+
+int instances_order_volume(struct instances *instances, uint32_t ticket, const struct wire_volume_order *order,
+        struct csn_error *err)
+{
+        if (instances_open_link(instances, &backend_native, err) < 0)
+                return -err->code;
+        return backend_native.volume(instances->links[backend_index(&backend_native)], ticket, order, err);
 }
 
 bool instances_are_silent(const struct instances *instances)

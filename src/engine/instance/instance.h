@@ -66,6 +66,8 @@ struct instances_events {
         void (*changed)(void *owner);
         /* A zygote serves (error is NULL; info is a JSON object), or is gone. */
         void (*zygote)(void *owner, uint32_t id, const char *info, const struct csn_error *error);
+        /* The answer to instances_order_volume(); error is NULL on success. */
+        void (*volume)(void *owner, uint32_t ticket, const struct csn_error *error);
         /* The native backend is gone, with all instances and zygotes; instances->links[0] is NULL already. */
         void (*lost)(void *owner);
 };
@@ -85,6 +87,8 @@ struct instances {
         char uid_range[48];             /* "FIRST:COUNT" */
         char *layers_dir;               /* folder of the layers of packages; the engine's */
         char *images_dir;               /* folder of the images; the engine's */
+        char *volumes_dir;              /* folder of the volumes; the engine's */
+        char *devices;                  /* granted devices, between commas; the engine's */
 };
 
 /*
@@ -124,6 +128,9 @@ void instance_kill(struct instance *instance);
 
 /* Connect to a backend; nothing happens if a connection exists.  Errors: those of the backend. */
 int instances_open_link(struct instances *instances, const struct backend *backend, struct csn_error *err);
+/* Make or remove a volume by the native backend; volume() follows.  Errors: those of the backend. */
+int instances_order_volume(struct instances *instances, uint32_t ticket, const struct wire_volume_order *order,
+        struct csn_error *err);
 /* Whether the process of a backend does not answer, so that no program can begin now. */
 bool instances_are_silent(const struct instances *instances);
 /* Tell the owner that runs that wait may begin. */

@@ -147,7 +147,8 @@ static struct instance *take_or_grow(struct pool *pool)
 
 struct instance *pools_take_bare(struct pools *pools, const struct launch *launch)
 {
-        struct instance *instance = pools ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
+        struct instance *instance =
+                pools && !pool_has_grants(launch) ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
         if (pools && !pools->refill.active)
                 loop_timer(pools->instances->loop, &pools->refill, REFILL_PSANDBOX_US);
         return instance;
@@ -156,14 +157,15 @@ struct instance *pools_take_bare(struct pools *pools, const struct launch *launc
 void pools_take(struct pools *pools, struct launch *launch, struct instance **ret_instance, uint32_t *ret_zygote)
 {
         bool forks = launch->language->zygote != NULL, ahead = pool_fits_ahead(launch);
+        bool pooled = !pool_has_grants(launch);
         const struct zygote *zygote = forks && ahead ? pool_choose_zygote(pools, launch) : NULL;
         launch->shape.domain = zygote && zygote->own ? zygote->id : 0;
         if (forks && ahead)
                 pool_note_use(pools, launch);
         ahead = ahead && (!forks || zygote);
-        struct instance *instance = ahead ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
+        struct instance *instance = ahead && pooled ? take_or_grow(pool_for(pools, launch, launch->language)) : NULL;
         if (!instance) {
-                instance = take_or_grow(pool_for(pools, launch, NULL));
+                instance = pooled ? take_or_grow(pool_for(pools, launch, NULL)) : NULL;
                 if (zygote && zygote->serves)
                         *ret_zygote = zygote->id;
         }

@@ -18,7 +18,8 @@ static bool key_of(const struct launch *launch, struct zygote_key *ret)
         bool layer = shape->python_layer_high || shape->python_layer_low;
         memset(ret, 0, sizeof *ret);
         /* The judge of a grading, and all that is judged, has no neighbour that a tenant chose. */
-        if ((!layer && !launch->image) || launch->judged || launch->has_messages || launch->persistent)
+        if ((!layer && !launch->image) || launch->judged || launch->has_messages || launch->persistent ||
+                pool_has_grants(launch))
                 return false;
         ret->layer_high = shape->python_layer_high;
         ret->layer_low = shape->python_layer_low;
@@ -26,8 +27,8 @@ static bool key_of(const struct launch *launch, struct zygote_key *ret)
         ret->image_high = shape->image_high;
         ret->image_low = shape->image_low;
         ret->ahead = launch->ahead;
-        if (layer && launch->owner)
-                snprintf(ret->owner, sizeof ret->owner, "%s", launch->owner);
+        if (layer && launch->owner_key)
+                snprintf(ret->owner, sizeof ret->owner, "%s", launch->owner_key);
         if (launch->image)
                 snprintf(ret->image, sizeof ret->image, "%s", launch->image->name);
         if (launch->request.profile)

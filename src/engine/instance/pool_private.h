@@ -71,6 +71,12 @@ static inline bool pool_has_image(const struct pool *pool)
         return pool->shape.image_high || pool->shape.image_low;
 }
 
+/* A volume is mounted as a sandbox is made, and a waiting sandbox would keep it in use; the same holds for a device. */
+static inline bool pool_has_grants(const struct launch *launch)
+{
+        return launch->shape.volumes_n || launch->shape.devices;
+}
+
 /* The next delay after a failure, in ms: doubled up to one minute. */
 uint64_t pool_next_backoff(uint64_t backoff_ms);
 

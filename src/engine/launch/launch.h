@@ -87,12 +87,38 @@ struct launch_layers {
         uint64_t folders;              /* identity of the folders: a layer that was built again has another one */
 };
 
+/* The keeper of volumes. */
+struct volume_source {
+        /*
+         * Set high and low of the owner's volume with this name.  Errors: CSN_E_INPUT (the owner has no such volume),
+         * CSN_E_SYSTEM.
+         */
+        int (*find)(void *owner, const char *owner_key, struct wire_volume *volume, struct csn_error *err);
+};
+
+/* Devices that the configuration grants (engine.devices). */
+#define DEVICE_GRANTS_MAX 64
+struct device_grant {
+        const char *profile;
+        size_t device;                 /* its place in paths, which is its bit in a shape */
+};
+struct device_grants {
+        const char *paths[WIRE_DEVICES_MAX];
+        struct device_grant list[DEVICE_GRANTS_MAX];
+        size_t paths_n, n;
+};
+
+/* Read engine.devices; the texts are in the arena.  Errors: CSN_E_CONFIG. */
+int device_grants_read(const struct settings *settings, struct arena *arena, struct device_grants *ret,
+        struct csn_error *err);
+/* The paths between commas, for a supervisor; "" for a setting that is wrong. */
+char *device_grants_list(const struct settings *settings, struct arena *arena);
+
 struct launch {
         /* Set by launch_init(). */
         const struct settings *settings;
         const struct language *added;          /* languages of the configuration */
         /* Set by the caller before launch_prepare(). */
-        const char *owner; /* key of the tenant, whose zygotes with packages the launch may use; NULL: none */
         const char *id; /* of the run; part of names, or NULL where the request has neither task_id nor work_dir */
         bool local;                            /* the request may name paths of this host */
         bool has_messages;                     /* the runner exchanges messages with the engine */
@@ -102,6 +128,9 @@ struct launch {
         bool compile_only;                     /* compile the program and do not run it */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
         void *storage_owner;
+        const struct volume_source *volumes;   /* NULL: no volumes */
+        void *volumes_owner;
+        const char *owner_key;                 /* of the tenant: its volumes, and its zygotes with packages; or NULL */
         /* The request; complete after launch_prepare(). */
         struct arena arena;
         struct run_request request;
@@ -113,6 +142,8 @@ struct launch {
         int image_hold;                        /* keeps the image from removal, or -1 */
         const char *interpreter;               /* path in the image; NULL: that of the language */
         struct wire_shape shape;
+        char **devices;                        /* paths of the granted devices in the shape */
+        size_t devices_n;
         uint64_t layer_folders;                /* of struct launch_layers */
         struct backend_program program;        /* limits, arguments, environment, standard input, files */
         const char *main_file;

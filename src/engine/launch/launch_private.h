@@ -16,4 +16,11 @@ int work_open(struct launch *launch, struct csn_error *err);
  */
 int launch_find_image(struct launch *launch, struct csn_error *err);
 
+/*
+ * Put the volumes of the request, and the devices that are granted to its profile, into the shape.  Errors: CSN_E_INPUT
+ * with the field, CSN_E_CONFIG (engine.devices), those of the source of volumes.
+ */
+int launch_find_volumes(struct launch *launch, struct csn_error *err);
+int launch_find_devices(struct launch *launch, struct csn_error *err);
+
 #endif

@@ -353,6 +353,8 @@ int launch_prepare(struct launch *launch, struct csn_error *err)
         build_env(launch);
         build_argv(launch);
         build_sandbox(launch);
+        if (launch_find_volumes(launch, err) < 0 || launch_find_devices(launch, err) < 0)
+                return -err->code;
         launch->program.request = request;
         launch->program.language = launch->language->name;
         if (launch->backend == &backend_host)

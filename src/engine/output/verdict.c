@@ -128,7 +128,9 @@ const char *verdict_message(int status, const struct evidence *evidence, struct 
                 if (evidence->inodes_full && !evidence->home_full)
                         return arena_text(arena, "File limit of %" PRIu64 " files reached", limits->disk_files);
                 if (!evidence->home_full && evidence->error_errno == ENOSPC)
-                        return "No space left in the home directory, /tmp or /dev/shm";
+                        return evidence->has_volumes
+                                ? "No space left in a volume, the home directory, /tmp or /dev/shm"
+                                : "No space left in the home directory, /tmp or /dev/shm";
                 return arena_text(arena, "Disk limit of %s reached", size_text(limits->disk_bytes, arena));
         case status_PROCESS_LIMIT:
                 return arena_text(arena, "Process limit of %" PRIu64 " processes and threads reached", limits->pids);
@@ -236,8 +238,9 @@ const char *verdict_hint(int status, const struct evidence *evidence, struct are
         case status_DISK_EXCEEDED:
                 return arena_text(arena, "The home directory holds disk_bytes=%" PRIu64 " in at most "
                                          "disk_files=%" PRIu64 " files, /tmp and /dev/shm hold tmp_bytes=%" PRIu64
-                                         " each. Write less, or delete what is no longer needed.",
-                                  limits->disk_bytes, limits->disk_files, limits->tmp_bytes);
+                                         " each%s. Write less, or delete what is no longer needed.",
+                                  limits->disk_bytes, limits->disk_files, limits->tmp_bytes,
+                                  evidence->has_volumes ? ", and a volume what it was made with (df /mnt/*)" : "");
         case status_PROCESS_LIMIT:
                 return arena_text(arena, "A fork or a thread was refused %" PRIu64 " times at pids=%" PRIu64
                                          ". Use fewer workers, and wait for children.",

@@ -26,6 +26,7 @@ struct evidence {
         unsigned fair_milli;
         int error_errno;               /* errno of the program's last exception, or 0 */
         const char *error_type;        /* type of this exception, or NULL */
+        bool has_volumes;              /* the program had volumes, which may be full as well */
 };
 
 /* The status of the run, of enum status in fields.def. */

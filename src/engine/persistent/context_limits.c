@@ -96,8 +96,12 @@ static json_t *part_of_sandbox(const struct run_request *request)
 #undef TAKE
         part.allow = request->allow;
         part.allow_n = request->allow_n;
+        part.volumes = request->volumes;
+        part.volumes_n = request->volumes_n;
         if (part.allow_n)
                 MARK(&part, run_request, allow);
+        if (part.volumes_n)
+                MARK(&part, run_request, volumes);
         return model_encode(&object_run_request, &part);
 }
 
@@ -201,6 +205,14 @@ int context_take_limits(struct run *run, const struct context *context, struct c
         return 0;
 }
 
+static void copy_texts(struct arena *arena, char *const *from, size_t n, char ***ret, size_t *ret_n)
+{
+        *ret = arena_alloc(arena, (n + 1) * sizeof **ret);
+        for (size_t i = 0; i < n; i++)
+                (*ret)[i] = arena_text(arena, "%s", from[i]);
+        *ret_n = n;
+}
+
 void context_adopt(struct run *run)
 {
         struct run_request *request = &run->launch.request;
@@ -216,6 +228,9 @@ void context_adopt(struct run *run)
         run->launch.backend = launch->backend;
         request->backend = arena_text(&run->launch.arena, "%s", own->backend);
         SET(request, run_request, image, arena_text(&run->launch.arena, "%s", own->image));
+        copy_texts(&run->launch.arena, own->volumes, own->volumes_n, &request->volumes, &request->volumes_n);
+        copy_texts(&run->launch.arena, launch->devices, launch->devices_n, &run->launch.devices,
+                &run->launch.devices_n);
         request->network = own->network;
         request->strict_proc = own->strict_proc;
         request->landlock = own->landlock;

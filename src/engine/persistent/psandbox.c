@@ -592,6 +592,8 @@ static void as_run_request(const struct sandbox_request *from, struct arena *are
         to->packages_n = from->packages_n;
         to->layers = from->layers;
         to->layers_n = from->layers_n;
+        to->volumes = from->volumes;
+        to->volumes_n = from->volumes_n;
         to->allow = from->allow;
         to->allow_n = from->allow_n;
         to->env = from->env;
@@ -602,6 +604,8 @@ static void as_run_request(const struct sandbox_request *from, struct arena *are
                 MARK(to, run_request, packages);
         if (from->layers_n)
                 MARK(to, run_request, layers);
+        if (from->volumes_n)
+                MARK(to, run_request, volumes);
         if (from->env_n)
                 MARK(to, run_request, env);
 }
@@ -699,6 +703,9 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
                 .usage_report = { .fired = on_usage, .owner = psandbox } };
         launch_init(&psandbox->launch, engine->settings, engine->languages);
         psandbox->launch.persistent = true;
+        psandbox->launch.volumes = engine->volume_source;
+        psandbox->launch.volumes_owner = engine->volume_source_owner;
+        psandbox->launch.owner_key = psandbox->owner;
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
         hex_random(16, psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);

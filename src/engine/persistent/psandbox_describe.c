@@ -83,6 +83,10 @@ json_t *psandbox_describe(const struct psandbox *psandbox)
                 launch_describe_image(&psandbox->launch, &use);
                 json_object_set_new(json, "image", model_encode(&object_image_use, &use));
         }
+        for (size_t i = 0; i < request->volumes_n; i++)
+                append(json, "volumes", json_string(request->volumes[i]));
+        for (size_t i = 0; i < psandbox->launch.devices_n; i++)
+                append(json, "devices", json_string(psandbox->launch.devices[i]));
         for (size_t i = 0; i < psandbox->layers.uses_n; i++)
                 append(json, "layers", model_encode(&object_layer_use, &psandbox->layers.uses[i]));
         for (size_t i = 0; i < psandbox->layers.warnings_n; i++)

@@ -233,6 +233,7 @@ static void decide(struct run *run)
                 .channel_broken = run->channel.state == CHANNEL_BROKEN,
                 .error_errno = (int)json_integer_value(json_object_get(error, "errno")),
                 .error_type = text_of(error, "type"),
+                .has_volumes = run->launch.shape.volumes_n > 0,
         };
         look_at_disk(run, &evidence);
         int status = verdict_status(&evidence);
@@ -503,6 +504,14 @@ static void record_request(struct run *run)
                 launch_describe_image(&run->launch, &result->image);
                 MARK(result, run_result, image);
         }
+        result->volumes = run->launch.request.volumes;
+        result->volumes_n = run->launch.request.volumes_n;
+        if (result->volumes_n)
+                MARK(result, run_result, volumes);
+        result->devices = run->launch.devices;
+        result->devices_n = run->launch.devices_n;
+        if (result->devices_n)
+                MARK(result, run_result, devices);
         if (run->launch.work_dir)
                 SET(result, run_result, work_dir, arena_text(&run->launch.arena, "%s", run->launch.work_dir));
 }

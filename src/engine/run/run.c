@@ -331,6 +331,9 @@ static int prepare(struct run *run, struct csn_error *err)
 {
         if (HAS(&run->launch.request, run_request, context) && run->engine->hooks->bind_context(run, err) < 0)
                 return -err->code;
+        run->launch.volumes = run->engine->volume_source;
+        run->launch.volumes_owner = run->engine->volume_source_owner;
+        run->launch.owner_key = run->owner_key;
         return launch_prepare(&run->launch, err);
 }
 
@@ -404,7 +407,6 @@ struct run *run_new(struct engine *engine)
         hex_random(16, run->id + 4);
         launch_init(&run->launch, engine->settings, engine->languages);
         run->launch.id = run->id;
-        run->launch.owner = run->owner_key;
         return run;
 }
 

@@ -179,6 +179,10 @@ struct engine {
         void *tools_owner;
         const struct layer_source *layer_source; /* NULL: none */
         void *layer_source_owner;
+        const struct volume_source *volume_source;     /* NULL: none */
+        void *volume_source_owner;
+        struct volume_query *volume_queries;           /* orders without an answer (engine.c) */
+        uint32_t newest_volume_query;
         const struct usage_listener *usage_listener;   /* NULL: no CPU time is charged */
         void *usage_listener_owner;
         struct timer usage_sample;               /* set by engine.c */

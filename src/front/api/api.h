@@ -12,6 +12,7 @@
  *   sessions.c      a sandbox with one context
  *   stored_files.c  stored files; workspaces.c folders that last from run to run
  *   images.c        images
+ *   volumes.c       volumes
  *   layers.c        layers of packages
  *   info.c          checks, profiles, policies, languages
  *   openapi.[ch]    the description (OpenAPI 3.1) of the routes of all fronts; openapi_notes.c, openapi_page.c,
@@ -151,6 +152,10 @@ void api_workspace_files(struct http_request *request);
 void api_workspace_get(struct http_request *request);
 void api_workspace_put(struct http_request *request);
 void api_workspace_delete(struct http_request *request);
+void api_post_volume(struct http_request *request);
+void api_list_volumes(struct http_request *request);
+void api_get_volume(struct http_request *request);
+void api_delete_volume(struct http_request *request);
 void api_post_layer(struct http_request *request);
 void api_list_images(struct http_request *request);
 void api_get_image(struct http_request *request);

@@ -60,6 +60,8 @@ int cli_doctor(int argc, char **argv);
 /* One line of doctor, by a run of Python (libraries.c). */
 struct doctor_check;
 void cli_look_at_libraries(const struct settings *settings, struct doctor_check *ret);
+/* Lines on volumes and granted devices; returns their number, at most `room`. */
+size_t cli_look_at_grants(const struct settings *settings, struct doctor_check *checks, size_t room);
 int cli_profiles(int argc, char **argv);
 int cli_config(int argc, char **argv);
 int cli_schema(int argc, char **argv);
@@ -76,6 +78,7 @@ int cli_context(int argc, char **argv);
 int cli_tools(int argc, char **argv);
 int cli_layers(int argc, char **argv);
 int cli_image(int argc, char **argv);
+int cli_volume(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_serve(int argc, char **argv);
 int cli_version(int argc, char **argv);

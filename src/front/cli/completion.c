@@ -123,6 +123,7 @@ static void bash(const struct cli_command *commands)
         bash_parts("tools");
         bash_parts("layers");
         bash_parts("image");
+        bash_parts("volume");
         printf("        case $before in\n"
                "                show) [[ ${COMP_WORDS[1]} != runs ]] || return ;;&\n"
                "                -l|--language) mapfile -t COMPREPLY < <(compgen -W \"");
@@ -265,6 +266,7 @@ static void zsh(const struct cli_command *commands)
         zsh_parts("tools");
         zsh_parts("layers");
         zsh_parts("image");
+        zsh_parts("volume");
         printf("        if [[ ${words[2]} == keys ]] && ((CURRENT == 3)); then\n"
                "                _values command create list revoke\n                return\n        fi\n"
                "        case ${words[2]} in\n");

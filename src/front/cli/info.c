@@ -150,8 +150,10 @@ static size_t look_at_host(const struct settings *settings, struct doctor_check 
                 try_zygote(settings, ++check);
         if (check->state != CHECK_MISSING && check + 1 < checks + CHECKS_MAX)
                 cli_look_at_libraries(settings, ++check);
+        bool runs = check->state != CHECK_MISSING;
         n = (size_t)(check - checks) + 1;
-        return n + look_at_installers(settings, checks + n, CHECKS_MAX - n);
+        n += look_at_installers(settings, checks + n, CHECKS_MAX - n);
+        return runs ? n + cli_look_at_grants(settings, checks + n, CHECKS_MAX - n) : n;
 }
 
 static int doctor(int argc, char **argv, const struct settings *settings)

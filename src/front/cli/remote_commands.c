@@ -1,6 +1,6 @@
 /*
- * caisson sandbox, context, mcp, tools, layers and image.  A program of its own, caisson-remote, carries them out:
- * it has the libraries for HTTP and archives, and caisson run starts without these.
+ * caisson sandbox, context, mcp, tools, layers, image and volume.  A program of its own, caisson-remote, carries them
+ * out: it has the libraries for HTTP and archives, and caisson run starts without these.
  */
 #include "front/cli/cli.h"
 
@@ -67,6 +67,11 @@ int cli_layers(int argc, char **argv)
 }
 
 int cli_image(int argc, char **argv)
+{
+        return of_parts(argc, argv);
+}
+
+int cli_volume(int argc, char **argv)
 {
         return of_parts(argc, argv);
 }

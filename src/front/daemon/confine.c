@@ -2,6 +2,7 @@
 #include "front/daemon/confine.h"
 
 #include "backend/backend.h"
+#include "engine/launch/launch.h"
 #include "sandbox/sandbox.h"
 
 #include <dirent.h>
@@ -268,6 +269,8 @@ int confine(const struct settings *settings, struct confine *confine, struct csn
                 .policies_dir = settings->engine.policies_dir,
                 .layers_dir = settings_layers_dir(settings, &texts),
                 .images_dir = settings_images_dir(settings, &texts),
+                .volumes_dir = settings_volumes_dir(settings, &texts),
+                .devices = device_grants_list(settings, &texts),
                 .sockets = { sockets[0], sockets[1], sockets[2] } };
         int rules = -1;
         int rc = make_rules(settings, confine, &rules, err);

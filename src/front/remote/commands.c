@@ -38,6 +38,10 @@ static const struct {
         { "image", "show", remote_show_image, 1, 1, true },
         { "image", "test", remote_test_image, 1, SIZE_MAX, true },
         { "image", "remove", remote_remove_images, 1, SIZE_MAX, true },
+        { "volume", "create", remote_create_volume, 1, 1, false },
+        { "volume", "list", remote_list_volumes, 0, 0, false },
+        { "volume", "show", remote_show_volume, 1, 1, false },
+        { "volume", "remove", remote_remove_volumes, 1, SIZE_MAX, false },
 };
 
 static int take_field(struct remote *remote, const struct cli_field *option, const char *text, struct csn_error *err)
@@ -49,6 +53,7 @@ static int take_field(struct remote *remote, const struct cli_field *option, con
                 { &object_tools_request, &remote->sandbox.tools },
                 { &object_process_request, &remote->process },
                 { &object_context_request, &remote->context },
+                { &object_volume_request, &remote->volume },
         };
         if (text && !utf8_valid(text, strlen(text)))
                 return err_field(err, option->field->option, "--%s is not valid UTF-8", option->field->option);
@@ -200,7 +205,7 @@ int remote_main(int argc, char **argv)
                 if (strcmp(part->command, argv[1]) == 0 && strcmp(part->name, argv[2]) == 0)
                         remote.part = part;
         if (!remote.part)
-                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp, tools, layers and image");
+                return cli_usage("caisson-remote is started by caisson sandbox, context, mcp, tools, layers, image and volume");
         int status = run(&remote, argc - 2, argv + 2);
         arena_done(&remote.arena);
         return status;

@@ -38,7 +38,7 @@ int link_open(struct link *link, const struct settings *settings, struct csn_err
         if (rc < 0 && err->code == CSN_E_DENIED)
                 return rc;
         if (rc < 0)
-                return err_wrap(err, "sandboxes need a running daemon");
+                return err_wrap(err, "this command needs a running daemon");
         curl_global_init(CURL_GLOBAL_NOTHING);
         link->easy = curl_easy_init();
         return link->easy ? 0 : err_set(err, CSN_E_SYSTEM, 0, "libcurl could not be used");

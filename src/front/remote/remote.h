@@ -1,6 +1,6 @@
 /*
- * remote: the commands caisson sandbox, context, mcp, tools, layers and image.  All but tools, layers and image send
- * HTTP requests to the daemon, on the socket for users of this host.
+ * remote: the commands caisson sandbox, context, mcp, tools, layers, image and volume.  All but tools, layers and image
+ * send HTTP requests to the daemon, on the socket for users of this host.
  *
  *   commands  the table of commands, arguments, main
  *   ids       ids from the beginning of an id, options, requests
@@ -15,6 +15,7 @@
  *   tools     sources of tools, without the daemon
  *   layers    layers of packages, without the daemon
  *   images    images, without the daemon
+ *   volumes   volumes
  *   images_test  programs that use the interpreters and libraries of an image
  *   folder    what layers and images share
  *   mcp       caisson mcp: forwards messages of the Model Context Protocol
@@ -104,6 +105,7 @@ struct remote {
         struct sandbox_request sandbox;    /* values from options that set fields */
         struct process_request process;
         struct context_request context;
+        struct volume_request volume;
 };
 
 /* The value of an option, "" for a flag; NULL: not given. */
@@ -144,6 +146,10 @@ bool remote_print(int stream, bool raw, const void *bytes, size_t len);
 bool remote_print_event(int stream, bool raw, json_t *event);
 
 int remote_create(struct remote *remote);
+int remote_create_volume(struct remote *remote);
+int remote_list_volumes(struct remote *remote);
+int remote_show_volume(struct remote *remote);
+int remote_remove_volumes(struct remote *remote);
 int remote_list(struct remote *remote);
 int remote_logs(struct remote *remote);
 int remote_change(struct remote *remote);        /* pause, resume, kill */

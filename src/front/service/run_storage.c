@@ -1,6 +1,6 @@
 /*
- * Files that outlive a run, as the engine wants them (struct run_storage); and what is left of them by time and by
- * crashes.
+ * Files that outlive a run, as the engine wants them (struct run_storage), and volumes (struct volume_source); and what
+ * is left of them by time and by crashes.
  */
 #include "front/service/service.h"
 #include "front/service/workspace.h"
@@ -250,4 +250,80 @@ bool run_storage_clean_workspaces(struct store *store, struct workers *workers, 
         if (workspace_clean(store, workers, settings->engine.workspace_keep_ms, &more, &err) < 0)
                 log_text(LOG_ERROR, "%s", err.text);
         return more;
+}
+
+/* ---- volumes, which src/front/api/volumes.c makes and removes ---- */
+
+void volume_order_of(const struct store_volume *volume, uint64_t bytes, struct wire_volume_order *ret)
+{
+        char high[17];
+        snprintf(high, sizeof high, "%.16s", volume->id);
+        *ret = (struct wire_volume_order){ .high = strtoull(high, NULL, 16),
+                .low = strtoull(volume->id + 16, NULL, 16),
+                .bytes = bytes };
+}
+
+static int on_find_volume(void *owner, const char *owner_key, struct wire_volume *volume, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        struct store_volume found;
+        bool there = false;
+        int rc = volumes_find(owner, owner_key, volume->name, &arena, &found, &there, err);
+        if (rc == 0 && !there)
+                rc = err_field(err, "/volumes",
+                        "there is no volume \"%s\"; make it with POST /v1/volumes or caisson volume create", volume->name);
+        if (rc == 0) {
+                struct wire_volume_order order;
+                volume_order_of(&found, 0, &order);
+                volume->high = order.high;
+                volume->low = order.low;
+        }
+        arena_done(&arena);
+        return rc;
+}
+
+/* What a dead daemon began to make or to remove. */
+struct leftover {
+        struct volume_query query;
+        struct store *store;
+        char id[VOLUME_ID_MAX];
+};
+
+static void on_leftover_removed(struct volume_query *query, const struct csn_error *error)
+{
+        struct leftover *leftover = query->owner;
+        struct csn_error err;
+        if (error)
+                log_text(LOG_WARN, "a volume that a daemon began to make or remove stays: %s", error->text);
+        else if (volumes_forget(leftover->store, leftover->id, &err) < 0)
+                log_text(LOG_ERROR, "%s", err.text);
+        free(leftover);
+}
+
+static void remove_leftover(struct engine *engine, struct store *store, const struct store_volume *volume)
+{
+        struct csn_error err;
+        struct leftover *leftover = mem_alloc(sizeof *leftover);
+        *leftover = (struct leftover){ .store = store, .query = { .done = on_leftover_removed, .owner = leftover } };
+        memcpy(leftover->id, volume->id, sizeof leftover->id);
+        volume_order_of(volume, 0, &leftover->query.order);
+        if (engine_order_volume(engine, &leftover->query, &err) < 0)
+                on_leftover_removed(&leftover->query, &err);
+}
+
+void service_open_volumes(struct engine *engine, struct store *store)
+{
+        static const struct volume_source source = { .find = on_find_volume };
+        struct arena arena = { 0 };
+        struct store_volume *list;
+        struct csn_error err;
+        size_t n;
+        engine_set_volumes(engine, &source, store);
+        if (volumes_unsettled(store, &arena, &list, &n, &err) < 0) {
+                log_text(LOG_ERROR, "%s", err.text);
+                n = 0;
+        }
+        for (size_t i = 0; i < n; i++)
+                remove_leftover(engine, store, &list[i]);
+        arena_done(&arena);
 }

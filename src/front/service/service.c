@@ -188,6 +188,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
         if (store) {
                 run_storage_sweep(store);
                 engine_set_usage_listener(engine, &usage_listener, store);
+                service_open_volumes(engine, store);
         }
         int rc = otlp_open(service->loop, settings, &service->otlp, err);
         const struct http_options options = options_of(service, false);

@@ -216,6 +216,13 @@ bool run_storage_clean_files(struct store *store);
 /* Remove some expired workspaces; helper threads remove the folders.  true: more have expired. */
 bool run_storage_clean_workspaces(struct store *store, struct workers *workers, const struct settings *settings);
 
+/* ---- volumes (run_storage.c) ---- */
+
+/* Let runs and sandboxes of the engine find the volumes of the store, and remove what dead daemons began to make. */
+void service_open_volumes(struct engine *engine, struct store *store);
+/* The order to make a volume with so many bytes, or to remove it: 0. */
+void volume_order_of(const struct store_volume *volume, uint64_t bytes, struct wire_volume_order *ret);
+
 /* ---- the audit (audit.c) ---- */
 
 /*

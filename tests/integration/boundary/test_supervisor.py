@@ -104,7 +104,7 @@ class Engine:
         return got[2]
 
     def shape(self, domain=0):
-        return numbers(LASTING, 16 * MIB, 1000, 16 * MIB, 0, 0, 0, 0, 0, 0, domain, 256 * MIB, 1000, 64) + text('test')
+        return numbers(LASTING, 16 * MIB, 1000, 16 * MIB, 0, 0, 0, 0, 0, 0, domain, 0, 0, 256 * MIB, 1000, 64) + text('test')
 
     def limits(self, memory=256 * MIB):
         return numbers(60000, 0, 0, memory, 1000, 64, 256, 0)

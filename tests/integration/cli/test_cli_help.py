@@ -40,7 +40,7 @@ def shell(line, **env):
                           timeout=100, check=False)
 
 
-@pytest.mark.parametrize('command', sorted(set(COMMANDS) - {'serve', 'mcp', 'sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'check'}))
+@pytest.mark.parametrize('command', sorted(set(COMMANDS) - {'serve', 'mcp', 'sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'volume', 'check'}))
 def test_examples_without_a_daemon_work(command):
     done = shell(example(command))
     assert done.returncode == 0, done
@@ -51,7 +51,7 @@ def test_the_example_of_a_check_finds_something():
     assert done.returncode == 2 and json.loads(done.stdout)['verdict'] == 'deny', done
 
 
-@pytest.mark.parametrize('command', ['sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'mcp'])
+@pytest.mark.parametrize('command', ['sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'volume', 'mcp'])
 def test_examples_with_a_daemon_work(daemon, command):
     done = shell(example(command), CAISSON_ENGINE_SOCKET=str(daemon.path), CAISSON_ENGINE_STATE_DIR=daemon.state, CAISSON_ENGINE_HTTP=daemon.http)
     assert done.returncode == 0, done

@@ -1,6 +1,6 @@
 /*
- * The subcommands of sandbox, context, tools, layers and image, with their options: for the help of caisson, and for
- * caisson-remote.
+ * The subcommands of sandbox, context, tools, layers, image and volume, with their options: for the help of caisson,
+ * and for caisson-remote.
  */
 #include "front/cli/toolkit/toolkit.h"
 
@@ -71,6 +71,7 @@ static const struct object *const of_sandbox[] = { &object_sandbox_request, &obj
         NULL };
 static const struct object *const of_process[] = { &object_process_request, NULL };
 static const struct object *const of_context[] = { &object_context_request, NULL };
+static const struct object *const of_volume[] = { &object_volume_request, NULL };
 
 const struct cli_part cli_parts[] = {
         { "sandbox", "create", "[OPTIONS]", "Make one, and print its id.", json, of_sandbox, false },
@@ -123,6 +124,11 @@ const struct cli_part cli_parts[] = {
                 "Use the interpreters and libraries of an image; the exit status is 1 where one is missing or fails.",
                 json_of_folders, NULL, false },
         { "image", "remove", "NAME ...", "Remove images.", NULL, NULL, false },
+        { "volume", "create", "[--size SIZE] NAME", "Make a volume, and print where programs have it.", json, of_volume,
+                false },
+        { "volume", "list", "[--json]", "List your volumes.", json, NULL, false },
+        { "volume", "show", "[--json] NAME", "Show a volume: size and time.", json, NULL, false },
+        { "volume", "remove", "NAME ...", "Remove volumes, with all in them.", NULL, NULL, false },
         { NULL, NULL, NULL, NULL, NULL, NULL, false },
 };
 

@@ -69,14 +69,14 @@ static int check_length(const json_t *body, const char *name, struct csn_error *
                 : 0;
 }
 
-/* There are none to mount; who asks for some must not find a folder without them. */
+/* None are mounted here, and a client that asks for some must not find a folder without them. */
 static int check_mounts(const json_t *body, struct csn_error *err)
 {
         const json_t *mounts = json_object_get(body, "volumeMounts");
         if (!mounts || json_is_null(mounts) || (json_is_array(mounts) && !json_array_size(mounts)))
                 return 0;
         return err_field(err, "volumeMounts",
-                "volume mounts are not enabled: there are no volumes here; leave volumeMounts out");
+                "volume mounts are not enabled for clients of E2B; leave volumeMounts out, or use POST /v1/sandboxes with volumes");
 }
 
 /* An object of texts, or nothing.  The caller's reference; NULL: it is something else. */
