@@ -1,7 +1,7 @@
 /*
  * One build of a layer.
  *
- *   waiting -> resolving -> downloading -> installing -> publishing
+ *   waiting -> (probing ->) resolving -> downloading -> installing -> publishing
  *
  * Any step can fail; then a helper thread discards the files, the failure is remembered, and all queries are answered.
  */
@@ -128,14 +128,15 @@ static void set_limits(const struct build *build, struct run_request *request)
         MARK(request, run_request, limits);
 }
 
-static struct run_request *new_run(struct build *build, const char *program)
+/* NULL for `image`: pip and npm are the host's. */
+static struct run_request *new_run(struct build *build, const char *image, const char *program)
 {
         build->run = run_new(build->packages->engine);
         struct run_request *request = run_request(build->run);
         struct arena *arena = run_arena(build->run);
         run_set_owner(build->run, build->domain);
         SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
-        SET(request, run_request, image, arena_text(arena, "system")); /* pip and npm are the host's */
+        SET(request, run_request, image, arena_text(arena, "%s", image ? image : "system"));
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
         set_limits(build, request);
         return request;
@@ -277,7 +278,7 @@ static void install(struct build *build)
         build->index = NULL;
         build->files_n = build->meta.key.lock_n;
         build->state = BUILD_INSTALLING;
-        struct run_request *request = new_run(build, build->language->install);
+        struct run_request *request = new_run(build, NULL, build->language->install);
         SET(request, run_request, work_dir, arena_text(run_arena(build->run), "%s", build->work_path));
         run_start(build->run, true, &events, build);
 }
@@ -366,9 +367,9 @@ static void fill_meta(struct build *build, const json_t *report)
                 .warnings_n = build->warnings_n,
                 .key = { .domain = build->domain,
                         .language = build->language->name,
-                        .runtime = text_of(build, report, "runtime"),
+                        .runtime = build->runtime ? build->runtime : text_of(build, report, "runtime"),
                         .arch = text_of(build, report, "arch"),
-                        .libc = text_of(build, report, "libc"),
+                        .libc = build->libc ? build->libc : text_of(build, report, "libc"),
                         .image = "host",
                         .index = build->language->url(settings),
                         .build = PACKAGES_BUILD_VERSION,
@@ -525,7 +526,7 @@ static void resolve(struct build *build)
                         build->language->installer);
                 return;
         }
-        struct run_request *request = new_run(build, build->language->resolve);
+        struct run_request *request = new_run(build, NULL, build->language->resolve);
         struct arena *arena = run_arena(build->run);
         char *text = build->language->input(build);
         request->files = arena_alloc(arena, sizeof *request->files);
@@ -537,6 +538,40 @@ static void resolve(struct build *build)
         run_set_network(build->run, &network, build);
         run_start(build->run, true, &events, build);
 }
+
+/* ---- the runtime of an image ---- */
+
+static void on_probed(void *owner, const struct run_result *result)
+{
+        struct build *build = owner;
+        const char *tail = log_tail(build, result);
+        json_t *report = went_well(result) ? last_line(result) : NULL;
+        bool same = HAS(result, run_result, image) && strcmp(result->image.digest, build->image_digest) == 0;
+        run_free(build->run);
+        build->run = NULL;
+        if (!build->err.code && !same && report)
+                layer_build_fail(build, "build_failed", "the image %s has changed meanwhile; try again", build->image);
+        else if (!build->err.code && !report)
+                layer_build_fail(build, "build_failed", "the interpreter of the image %s does not work: %s", build->image,
+                        tail);
+        if (!build->err.code) {
+                build->runtime = text_of(build, report, "runtime");
+                build->libc = text_of(build, report, "libc");
+                build->state = BUILD_RESOLVING;
+                resolve(build);
+        }
+        json_decref(report);
+}
+
+static void probe(struct build *build)
+{
+        static const struct run_events events = { .done = on_probed };
+        build->state = BUILD_PROBING;
+        new_run(build, build->image, build->language->probe);
+        run_start(build->run, true, &events, build);
+}
+
+/* ---- the beginning ---- */
 
 static void on_poll(struct timer *timer)
 {
@@ -572,6 +607,8 @@ void layer_build_begin(struct build *build)
                 fail_by(build, &err);
         else if (was_built(build))
                 build->over(build);
+        else if (build->image)
+                probe(build);
         else
                 resolve(build);
 }

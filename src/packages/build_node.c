@@ -362,6 +362,7 @@ const struct package_language packages_node = {
         .files = (const char *const[]){ "/usr/bin/node", "/usr/bin/npm", NULL },
         .resolve = packages_npm_resolve,
         .install = packages_npm_install,
+        .probe = packages_node_probe,
         .url = url,
         .token_file = token_file,
         .input_name = "package.json",

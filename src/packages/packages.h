@@ -2,6 +2,7 @@
  * packages: layers of packages for the requests of runs.
  *
  *   imports    detected imports: their distributions, and what the image has
+ *   image      layers in imported images
  *   source     answers to queries: an existing layer, a remembered failure, or a build
  *   build      one build: resolve, judge, download, install, publish
  *   programs   the two Python programs that run in build sandboxes

@@ -24,7 +24,11 @@ struct package_language {
         const char *installer;                  /* "npm" */
         const char *url_setting, *token_setting; /* "packages.node.registry_url" */
         const char *const *files; /* of the host, and so of a sandbox: runtime and installer; NULL at the end */
-        const char *resolve, *install; /* programs.c */
+        /*
+         * Programs (programs.c).  `probe` prints the runtime and the C library of an image; NULL: a layer is for the
+         * host's runtime, which the image has as well (packages_fit_image()).
+         */
+        const char *resolve, *install, *probe;
         const char *(*url)(const struct settings *settings);        /* "": no index */
         const char *(*token_file)(const struct settings *settings); /* "": none */
         /* The only input of the resolver: its name, and its text in the arena of the build. */
@@ -60,6 +64,7 @@ struct packages {
 
 enum build_state {
         BUILD_WAITING, /* for a place, or for another process that builds the same request */
+        BUILD_PROBING, /* in a sandbox of the image */
         BUILD_RESOLVING,
         BUILD_DOWNLOADING,
         BUILD_INSTALLING,
@@ -77,6 +82,8 @@ struct build {
         const char *token; /* of the index; or NULL */
         struct arena arena;
         struct package_set set;
+        const char *image, *image_digest; /* for the probe: an image that is not the host's file system; or NULL */
+        const char *runtime, *libc;       /* the probe's answer; NULL: those of the host */
         struct layer_query *queries; /* that wait for this build */
         uint64_t begun_us;
         struct timer timer; /* the next try of BUILD_WAITING; else the time limit */
@@ -123,14 +130,31 @@ void layer_build_begin(struct build *build);
 /* End a build at once, without answers, and free the build. */
 void layer_build_free(struct build *build);
 
+/* ---- image.c ---- */
+
+/*
+ * Whether programs in an image find a layer of a language, and can use the layer; NULL, the host's own file system,
+ * can.  Errors: CSN_E_INPUT with the field "/image".
+ */
+int packages_fit_image(const struct package_language *language, const struct stored_image *image,
+        struct csn_error *err);
+/* Whether imports_add() can know what an image has.  Errors: CSN_E_INPUT with the field "/deps". */
+int packages_know_image(const struct stored_image *image, struct csn_error *err);
+
 /* ---- imports.c ---- */
+
+/* What decides on the package of an import. */
+struct import_rules {
+        const char *allow, *deny;         /* packages.allow, packages.deny */
+        const struct stored_image *image; /* which has modules of its own; NULL: the host's file system */
+};
 
 /*
  * Add to the set the packages of a program's imports that the image has not.  A package that `allow` does not list (for
  * Node: by its name or a beginning, not by "*"), and a module of Python that no table has, are not added: *ret_warnings
  * tells which.  Everything lives in the arena.
  */
-void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const char *allow, const char *deny,
+void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const struct import_rules *rules,
         struct arena *arena, struct warning **ret_warnings, size_t *ret_n);
 /* "a, b c" as a list; in the arena. */
 char **imports_split(const char *text, struct arena *arena, size_t *ret_n);
@@ -141,5 +165,7 @@ char **imports_split(const char *text, struct arena *arena, size_t *ret_n);
 extern const char packages_pip_resolve[], packages_pip_install[];
 /* The programs of packages_node: the same; the last line of install is a JSON object with the links. */
 extern const char packages_npm_resolve[], packages_npm_install[];
+/* The last line is a JSON object with the runtime and the C library. */
+extern const char packages_node_probe[];
 
 #endif

@@ -29,6 +29,14 @@ static uint64_t identity_of(int folder)
         return of.stx_ino * 1000000007 + (uint64_t)of.stx_btime.tv_sec * 1000000000 + of.stx_btime.tv_nsec;
 }
 
+static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
+
+/* The language of a layer. */
+static const struct package_language *language_named(const char *name)
+{
+        return strcmp(name, packages_python.name) == 0 ? &packages_python : &packages_node;
+}
+
 /* query->holds has the descriptor of the layer. */
 static void note_layer(struct layer_query *query, const struct layer *layer, bool cached, uint64_t wait_ms)
 {
@@ -90,6 +98,10 @@ static int use_named(struct packages *packages, struct layer_query *query, struc
                         return err_field(err, "/layers", "there is no layer %.60s; see caisson layers list",
                                 request->layers[i]);
                 }
+                if (packages_fit_image(language_named(layer.meta.key.language), query->image, err) < 0) {
+                        fd_close(&hold);
+                        return -err->code;
+                }
                 if (is_taken(query, &layer)) {
                         fd_close(&hold);
                         return err_field(err, "/layers", "a run has one layer of a language; %.60s is the second one",
@@ -103,12 +115,14 @@ static int use_named(struct packages *packages, struct layer_query *query, struc
 
 /* ---- requests ---- */
 
-static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
-
-/* Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash. */
-static char *runtime_identity(const struct package_language *language, struct arena *arena)
+/*
+ * Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash.  Of a language
+ * that asks an image for its runtime, the image as well.
+ */
+static char *runtime_identity(const struct package_language *language, const struct stored_image *image,
+        struct arena *arena)
 {
-        char *text = arena_text(arena, "%s", "");
+        char *text = arena_text(arena, "%s", language->probe && image ? image->digest : "");
         for (size_t i = 0; language->files[i]; i++) {
                 struct stat st = { 0 };
                 if (stat(language->files[i], &st) == 0)
@@ -165,10 +179,12 @@ static int make_set(const struct packages *packages, const struct package_langua
                 package_set_add_script(set, request->code.bytes, request->code.len, err) < 0)
                 return -err->code;
         if (is_own && request->deps == deps_AUTO) {
+                const struct import_rules rules = { settings->allow, settings->deny, query->image };
                 struct warning *warnings;
                 size_t n;
-                imports_add(set, query->imports, query->imports_n, settings->allow, settings->deny, query->arena,
-                        &warnings, &n);
+                if (packages_know_image(query->image, err) < 0)
+                        return -err->code;
+                imports_add(set, query->imports, query->imports_n, &rules, query->arena, &warnings, &n);
                 add_warnings(query, warnings, n);
         }
         if (set->n > settings->max_count)
@@ -183,7 +199,8 @@ static void hash_request(const struct packages *packages, const struct package_l
         struct buf text;
         buf_init(&text, 32 * MIB);
         buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
-                runtime_identity(language, set->arena), language->url(packages->settings), package_set_text(set));
+                runtime_identity(language, query->image, set->arena), language->url(packages->settings),
+                package_set_text(set));
         files_sha256_bytes(text.bytes, text.len, ret);
         buf_done(&text);
 }
@@ -388,6 +405,10 @@ static int join_build(struct packages *packages, const struct package_language *
                 build->domain = arena_text(&build->arena, "%s", query->owner_key);
                 build->language = language;
                 build->token = token_of(packages, language);
+                if (query->image && language->probe) {
+                        build->image = arena_text(&build->arena, "%s", query->image->name);
+                        build->image_digest = arena_text(&build->arena, "%s", query->image->digest);
+                }
                 build->set = (struct package_set){ .arena = &build->arena, .language = language->name };
                 package_set_add_requirements(&build->set, package_set_text(set), "/packages", err);
                 snprintf(build->hash, sizeof build->hash, "%s", hash);
@@ -443,6 +464,8 @@ static int find_one(struct packages *packages, const struct package_language *la
                 return -err->code;
         if (!set.n)
                 return 1;
+        if (packages_fit_image(language, query->image, err) < 0)
+                return -err->code;
         if (is_python ? query->found.python_high || query->found.python_low
                       : query->found.node_high || query->found.node_low)
                 return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");

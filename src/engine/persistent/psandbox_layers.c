@@ -25,13 +25,12 @@ int psandbox_find_layers(struct psandbox *psandbox,
         const struct run_request *request = &psandbox->launch.request;
         if (!layers_are_wanted(request))
                 return 1;
-        if (launch_check_layers(&psandbox->launch, err) < 0)
-                return -err->code;
         if (!engine->layer_source)
                 return err_field(err, request->layers_n ? "/layers" : "/packages",
                         "layers of packages need a daemon that keeps its state (engine.state_dir)");
         psandbox->layers = (struct layer_query){ .request = request,
                 .language = lang_python.name,
+                .image = psandbox->launch.image,
                 .owner_key = psandbox->owner,
                 .arena = &psandbox->launch.arena,
                 .done = on_found,

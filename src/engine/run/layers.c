@@ -74,6 +74,7 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
         const struct check_result *checked = &run->check.result;
         run->layers = (struct layer_query){ .request = &run->launch.request,
                 .language = run->launch.language->name,
+                .image = run->launch.image,
                 .owner_key = run->owner_key,
                 .arena = &run->launch.arena,
                 .done = on_found,
@@ -81,10 +82,6 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
                 .holds = { -1, -1 } };
         needed_imports(checked, &run->layers);
         run->has_layers = has_layers;
-        if (launch_check_layers(&run->launch, &run->refusal) < 0) {
-                has_layers(run);
-                return;
-        }
         if (!engine->layer_source || run->launch.backend != &backend_native || run->executor) {
                 if (run->launch.request.layers_n)
                         err_field(&run->refusal, "/layers",

@@ -16,6 +16,7 @@ struct layer_query {
         /* Set by the asker; all texts are the asker's until the answer, or until forget(). */
         const struct run_request *request;
         const char *language;  /* "python", "javascript", "typescript", "bash" */
+        const struct stored_image *image; /* of the programs; NULL: the host's own file system */
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
         char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
