@@ -3,6 +3,7 @@
  *
  *   store.c      the folder: names, finding, listing, removal, making
  *   names.c      names, errors
+ *   pins.c       the setting images.layers, which pins layers of packages to images
  *   manifest.c   image.json: reading and writing
  *   settle.c     a tree after unpacking: mount points, interpreters
  *   modules.c    libraries and modules of a tree
@@ -61,8 +62,8 @@ struct stored_image {
         const char *const *libraries; /* distributions of Python, "numpy 1.24.2", sorted */
         size_t libraries_n;
         /*
-         * Modules that programs can import beside those of the interpreter itself, sorted: top-level names of Python,
-         * and of Node names of packages.  Bash has none.
+         * Installed modules, sorted, without the modules of the interpreter itself: top-level names of Python, and of
+         * Node names of packages.  Bash has none.
          */
         const char *const *modules[IMAGE_LANGUAGES];
         size_t modules_n[IMAGE_LANGUAGES];
@@ -104,6 +105,13 @@ int images_list(const char *path, struct arena *arena, struct stored_image **ret
  * Remove a name, and the image after its last hold.  Long.  Errors: CSN_E_INPUT (no such image; err->field is "name").
  */
 int image_remove(struct images *images, const char *name, struct csn_error *err);
+
+/*
+ * The ids of layers in a text such as "python-data=lyr_…, other=lyr_…", the setting images.layers: the ids of one
+ * image, or all for NULL.  The ids are not checked.  In `arena`.  Errors: CSN_E_CONFIG (an entry has another form).
+ */
+int image_pins(const char *text, const char *name, struct arena *arena, const char *const **ret, size_t *ret_n,
+        struct csn_error *err);
 
 /* ---- making an image ---- */
 

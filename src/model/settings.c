@@ -228,7 +228,7 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 /* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
-        static const char *const keys[] = { "packages.allow", "packages.deny" };
+        static const char *const keys[] = { "packages.allow", "packages.deny", "images.layers" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;

@@ -29,6 +29,7 @@ static const char *const live[] = {
         "images.python",
         "images.javascript",
         "images.bash",
+        "images.layers",
 };
 
 bool settings_is_live(const struct setting *setting)

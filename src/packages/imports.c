@@ -24,6 +24,14 @@ static bool has_match(const char *pattern)
         return any;
 }
 
+static bool pin_has_module(const struct layer *pin, const char *module)
+{
+        for (size_t i = 0; pin && i < pin->meta.modules_n; i++)
+                if (strcmp(pin->meta.modules[i], module) == 0)
+                        return true;
+        return false;
+}
+
 static bool is_plain_module(const char *name)
 {
         for (const char *at = name; *at; at++)
@@ -132,6 +140,8 @@ void imports_add(struct package_set *set, char *const *imports, size_t imports_n
                         continue;
                 if (kind == PACKAGE_NODE ? has_node_package(rules->image, top)
                                          : !is_plain_module(top) || has_python_module(rules->image, top))
+                        continue;
+                if (pin_has_module(rules->pin, top))
                         continue;
                 bool permitted = known && package_is_listed(kind, allowed, allowed_n, package) &&
                         !package_is_listed(kind, denied, denied_n, package);

@@ -59,7 +59,11 @@ struct packages {
         bool prune_again; /* layers were built while the helper thread pruned */
         struct timer pruning;
         struct timer serving;          /* begins builds that wait, never within find() */
-        uint64_t prune_bytes, prune_ttl_ms;   /* of the settings, for the helper thread */
+        /* Of the settings, for the helper thread. */
+        uint64_t prune_bytes, prune_ttl_ms;
+        struct arena prune_arena; /* of the ids */
+        const char *const *prune_kept;
+        size_t prune_kept_n;
 };
 
 enum build_state {
@@ -82,8 +86,8 @@ struct build {
         const char *token; /* of the index; or NULL */
         struct arena arena;
         struct package_set set;
-        const char *image, *image_digest; /* for the probe: an image that is not the host's file system; or NULL */
-        const char *runtime, *libc;       /* the probe's answer; NULL: those of the host */
+        const char *image, *image_digest; /* for the probe; or NULL */
+        const char *runtime, *libc;       /* the probe's answer; NULL: as the host */
         struct layer_query *queries; /* that wait for this build */
         uint64_t begun_us;
         struct timer timer; /* the next try of BUILD_WAITING; else the time limit */
@@ -130,6 +134,23 @@ void layer_build_begin(struct build *build);
 /* End a build at once, without answers, and free the build. */
 void layer_build_free(struct build *build);
 
+/* ---- named.c ---- */
+
+/* Add a layer to the answer of a query.  query->holds[query->uses_n] has the descriptor that keeps the layer. */
+void named_note(struct layer_query *query, const struct layer *layer, bool cached, uint64_t wait_ms);
+/* Whether the answer has a layer of a language. */
+bool named_has(const struct layer_query *query, const struct package_language *language);
+/* Use the layers of the request.  Errors: CSN_E_INPUT. */
+int named_use(struct packages *packages, struct layer_query *query, struct csn_error *err);
+/*
+ * Find the layer of a language in query->pinned.  1: *ret_hold is the caller's; 0: none.
+ * Errors: CSN_E_INPUT (the layer does not exist or does not fit the image).
+ */
+int named_find_pin(struct packages *packages, const struct package_language *language, struct layer_query *query,
+        struct layer *ret, int *ret_hold, struct csn_error *err);
+/* Add the packages of a layer to a set, as far as the set does not name them. */
+int named_add_pin(struct package_set *set, const struct layer *pin, struct csn_error *err);
+
 /* ---- image.c ---- */
 
 /*
@@ -147,6 +168,7 @@ int packages_know_image(const struct stored_image *image, struct csn_error *err)
 struct import_rules {
         const char *allow, *deny;         /* packages.allow, packages.deny */
         const struct stored_image *image; /* which has modules of its own; NULL: the host's file system */
+        const struct layer *pin;          /* pinned to the image; or NULL */
 };
 
 /*

@@ -70,6 +70,9 @@ int launch_find_image(struct launch *launch, struct csn_error *err)
         if (rc < 0)
                 return rc;
         launch->image = image;
+        if (image_pins(launch->settings->images.layers, image->name, &launch->arena, &launch->pinned, &launch->pinned_n,
+                    err) < 0)
+                return -err->code;
         return launch->persistent ? 0 : launch_interpreter(launch, launch->language, &launch->interpreter, err);
 }
 

@@ -109,6 +109,8 @@ struct launch {
         const struct backend *backend;
         int ahead;                             /* enum image: modules that are loaded ahead; SYSTEM with an image */
         const struct stored_image *image;      /* in the arena; NULL: the host's own file system */
+        const char *const *pinned;             /* ids of layers that images.layers pins to the image */
+        size_t pinned_n;
         int image_hold;                        /* keeps the image from removal, or -1 */
         const char *interpreter;               /* path in the image; NULL: that of the language */
         struct wire_shape shape;

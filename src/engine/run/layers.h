@@ -17,6 +17,8 @@ struct layer_query {
         const struct run_request *request;
         const char *language;  /* "python", "javascript", "typescript", "bash" */
         const struct stored_image *image; /* of the programs; NULL: the host's own file system */
+        const char *const *pinned;        /* ids of layers, pinned to the image by the administrator */
+        size_t pinned_n;
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
         char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
@@ -55,8 +57,8 @@ struct layer_source {
         void (*end)(void *owner);
 };
 
-/* Whether a request names layers, or packages that are installed in one. */
-bool layers_are_wanted(const struct run_request *request);
+/* Whether a request names layers or packages to install, or the image of the request has layers. */
+bool layers_are_wanted(const struct launch *launch);
 /*
  * Convert the error of a query for an asker that has no record.  If the query has a problem, the code becomes
  * CSN_E_BUSY for a retryable problem, else CSN_E_INPUT.  The text begins with the code of the problem.

@@ -223,6 +223,8 @@ bool run_needs_layers(const struct run *run);
 void run_find_layers(struct run *run, void (*has_layers)(struct run *run));
 /* Stop waiting; has_layers() is not called.  Harmless if the run does not wait. */
 void run_forget_layers(struct run *run);
+/* Ask the layer source of the engine.  Errors: CSN_E_INPUT (no layer source), and the errors of layer_source.find(). */
+int layers_ask(struct engine *engine, struct layer_query *query, struct csn_error *err);
 
 /* ---- run_end.c ---- */
 

@@ -1,6 +1,7 @@
 /* Layers of packages: made on request, listed, removed. */
 #include "front/api/api.h"
 #include "front/service/parse.h"
+#include "images/images.h"
 #include "layers/layers.h"
 #include "model/package_spec.h"
 
@@ -22,6 +23,8 @@ struct layer_work {
         char *text;                     /* of the answer, from http_json_text(); NULL: an empty answer */
         struct csn_error error;         /* code 0: none */
         struct run_request asked;       /* of the query */
+        struct stored_image image;      /* of the query */
+        int image_hold;                 /* keeps the image from removal, or -1 */
         struct layer_query query;
 };
 
@@ -30,7 +33,10 @@ struct layer_work {
 static struct layer_work *work_new(struct http_request *request, unsigned status)
 {
         struct layer_work *work = mem_alloc(sizeof *work);
-        *work = (struct layer_work){ .request = request, .status = status, .query = { .holds = { -1, -1 } } };
+        *work = (struct layer_work){ .request = request,
+                .status = status,
+                .image_hold = -1,
+                .query = { .holds = { -1, -1 } } };
         work->path = settings_layers_dir(service_of(request)->settings, &work->arena);
         work->tenant = arena_text(&work->arena, "%s", request->tenant);
         return work;
@@ -39,6 +45,7 @@ static struct layer_work *work_new(struct http_request *request, unsigned status
 static void work_free(struct layer_work *work)
 {
         layer_query_release(&work->query);
+        fd_close(&work->image_hold);
         arena_done(&work->arena);
         free(work->text);
         free(work);
@@ -282,6 +289,22 @@ static int check_language(const struct layer_request *given, struct csn_error *e
         return 0;
 }
 
+/* The image that programs with the layer run in.  A name of the host's own file system is as none. */
+static int find_image(struct layer_work *work, const struct layer_request *given, struct csn_error *err)
+{
+        const struct settings *settings = service_of(work->request)->settings;
+        if (!HAS(given, layer_request, image))
+                return 0;
+        for (size_t i = 0; i < choices_image.n; i++)
+                if (strcmp(choices_image.values[i].text, given->image) == 0)
+                        return 0;
+        if (image_find(settings_images_dir(settings, &work->arena), given->image, "/image", &work->arena, &work->image,
+                    &work->image_hold, err) < 0)
+                return -err->code;
+        work->query.image = &work->image;
+        return 0;
+}
+
 void api_post_layer(struct http_request *request)
 {
         struct layer_request given = { 0 };
@@ -309,7 +332,8 @@ void api_post_layer(struct http_request *request)
                 .holds = { -1, -1 } };
         request->owner = work;
         request->gone = on_query_gone;
-        int rc = engine_find_layers(service->engine, &work->query, &err);
+        int rc = find_image(work, &given, &err);
+        rc = rc < 0 ? rc : engine_find_layers(service->engine, &work->query, &err);
         if (rc < 0) {
                 layer_query_refuse(&work->query, &err, &err);
                 refuse(work, &err);

@@ -7,6 +7,7 @@
  */
 #include "front/remote/remote.h"
 
+#include "images/images.h"
 #include "layers/archive.h"
 #include "sandbox/sandbox.h"
 
@@ -39,12 +40,14 @@ static int read_requirements(const char *path, json_t *body, struct csn_error *e
 
 int remote_build_layer(struct remote *remote)
 {
-        const char *file = remote_option(remote, "requirements");
+        const char *file = remote_option(remote, "requirements"), *image = remote_option(remote, "image");
         json_t *body = json_object(), *packages = json_array();
         struct csn_error err;
         for (size_t i = 0; i < remote->args_n; i++)
                 json_array_append_new(packages, json_string(remote->args[i]));
         json_object_set_new(body, "packages", packages);
+        if (image)
+                json_object_set_new(body, "image", json_string(image));
         if (file && read_requirements(file, body, &err) < 0) {
                 json_decref(body);
                 return remote_fail(&err);
@@ -278,6 +281,7 @@ static int prune(struct remote *remote, struct layers *layers, struct csn_error 
         uint64_t bytes = remote->settings.packages.cache_bytes, age = remote->settings.packages.cache_ttl;
         const char *size_text = remote_option(remote, "bytes"), *age_text = remote_option(remote, "age");
         struct layers_pruned pruned;
+        struct layers_prune_rules rules = { .now_ms = time_now_ms() };
         if (size_text && (!size_parse(size_text, &bytes) || bytes > INT64_MAX))
                 return err_field(err, "bytes", "--bytes is \"%.60s\"; it has to be a size such as 512MiB or 10GiB",
                         size_text);
@@ -286,7 +290,10 @@ static int prune(struct remote *remote, struct layers *layers, struct csn_error 
                         "--age is \"%.60s\"; it has to be a time such as 90min, 12h or 30d, up to "
                         "36500d",
                         age_text);
-        if (layers_prune(layers, bytes, age, time_now_ms(), &pruned, err) < 0)
+        rules.max_bytes = bytes;
+        rules.ttl_ms = age;
+        if (image_pins(remote->settings.images.layers, NULL, &remote->arena, &rules.kept, &rules.kept_n, err) < 0 ||
+                layers_prune(layers, &rules, &pruned, err) < 0)
                 return -err->code;
         printf("removed %zu layers, %.1f MiB\n", pruned.layers, (double)pruned.bytes / (double)MIB);
         return 0;

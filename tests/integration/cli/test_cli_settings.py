@@ -180,7 +180,7 @@ def flipped(key, value, folder):
               'engine.otlp_disabled': 'true', 'engine.otlp_service': 'judge', 'engine.log_format': 'text', 'engine.confine': 'false', 'engine.user': '12345',
               'engine.e2b_api_url': 'https://e2b.test', 'engine.e2b_sandbox_url': 'https://e2b.test', 'engine.e2b_domain': 'e2b.test',
               'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody',
-              'engine.private_hosts': 'mirror.house:3142', 'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal',
+              'engine.private_hosts': 'mirror.house:3142', 'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal', 'images.layers': 'python-data=lyr_0123',
               'packages.allow': 'requests,PyYAML', 'packages.deny': 'left-pad', 'packages.require_upload_time': 'false',
               'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s'}
     if key in others:
