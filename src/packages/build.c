@@ -44,6 +44,7 @@ void layer_build_free(struct build *build)
         run_free(build->run);
         package_index_close(build->index);
         json_decref(build->lock);
+        json_decref(build->locked.entries);
         json_decref(build->report);
         layers_abort(packages->layers, &build->staging);
         layers_unlock(packages->layers, build->hash, &build->lock_fd);
@@ -368,7 +369,7 @@ static void fill_meta(struct build *build, const json_t *report)
                 .key = { .domain = build->domain,
                         .language = build->language->name,
                         .runtime = build->runtime ? build->runtime : text_of(build, report, "runtime"),
-                        .arch = text_of(build, report, "arch"),
+                        .arch = build->arch ? build->arch : text_of(build, report, "arch"),
                         .libc = build->libc ? build->libc : text_of(build, report, "libc"),
                         .image = "host",
                         .index = build->language->url(settings),
@@ -438,7 +439,7 @@ static void explain(struct build *build, const char *tail)
 
 /* ---- resolving ---- */
 
-static void take_lock(struct build *build, json_t *report)
+void layer_build_take_lock(struct build *build, json_t *report)
 {
         json_t *lock = json_object_get(report, "lock");
         if (!build->language->judge(build, lock))
@@ -474,13 +475,12 @@ static void on_resolved(void *owner, const struct run_result *result)
         else if (!build->err.code && !report)
                 explain(build, tail);
         else if (!build->err.code)
-                take_lock(build, report);
+                layer_build_take_lock(build, report);
         json_decref(report);
 }
 
-static void serve_index(void *owner, int listen_fd)
+bool layer_build_open_index(struct build *build, int listen_fd)
 {
-        struct build *build = owner;
         const struct packages *packages = build->packages;
         const struct packages_settings *settings = &packages->settings->packages;
         struct csn_error err;
@@ -498,13 +498,19 @@ static void serve_index(void *owner, int listen_fd)
                 .deny_n = deny_n,
                 .max_bytes = settings->max_bytes,
                 .share = build->domain };
-        if (build->index) { /* a second sandbox for the same run: the first one was lost */
-                fd_close(&listen_fd);
-                return;
-        }
         if (package_index_open(loop_of(build), engine_workers(packages->engine), listen_fd, &options, &build->index,
                     &err) < 0)
                 fail_by(build, &err);
+        return build->index;
+}
+
+static void serve_index(void *owner, int listen_fd)
+{
+        struct build *build = owner;
+        if (build->index) /* a second sandbox for the same run: the first one was lost */
+                fd_close(&listen_fd);
+        else
+                layer_build_open_index(build, listen_fd);
 }
 
 /* The runtime and the installer of a language; NULL: both are there. */
@@ -539,26 +545,31 @@ static void resolve(struct build *build)
         run_start(build->run, true, &events, build);
 }
 
-/* ---- the runtime of an image ---- */
+/* ---- the runtime of an image, or of the host for a lock ---- */
 
 static void on_probed(void *owner, const struct run_result *result)
 {
         struct build *build = owner;
         const char *tail = log_tail(build, result);
         json_t *report = went_well(result) ? last_line(result) : NULL;
-        bool same = HAS(result, run_result, image) && strcmp(result->image.digest, build->image_digest) == 0;
+        bool same = !build->image ||
+                (HAS(result, run_result, image) && strcmp(result->image.digest, build->image_digest) == 0);
         run_free(build->run);
         build->run = NULL;
         if (!build->err.code && !same && report)
                 layer_build_fail(build, "build_failed", "the image %s has changed meanwhile; try again", build->image);
         else if (!build->err.code && !report)
-                layer_build_fail(build, "build_failed", "the interpreter of the image %s does not work: %s", build->image,
-                        tail);
+                layer_build_fail(build, "build_failed", "the interpreter of %s%s does not work: %s",
+                        build->image ? "the image " : "this host", build->image ? build->image : "", tail);
         if (!build->err.code) {
                 build->runtime = text_of(build, report, "runtime");
+                build->arch = text_of(build, report, "arch");
                 build->libc = text_of(build, report, "libc");
                 build->state = BUILD_RESOLVING;
-                resolve(build);
+                if (build->set.lock)
+                        build->language->resolve_lock(build);
+                else
+                        resolve(build);
         }
         json_decref(report);
 }
@@ -607,7 +618,7 @@ void layer_build_begin(struct build *build)
                 fail_by(build, &err);
         else if (was_built(build))
                 build->over(build);
-        else if (build->image)
+        else if (build->image || build->set.lock)
                 probe(build);
         else
                 resolve(build);

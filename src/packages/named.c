@@ -145,8 +145,8 @@ int named_add_pin(struct package_set *set, const struct layer *pin, struct csn_e
         for (size_t i = 0; i < pin->meta.key.lock_n; i++) {
                 const struct layer_package *one = &pin->meta.key.lock[i];
                 const bool python = strcmp(set->language, packages_python.name) == 0;
-                if (!python && strstr(one->file, "/node_modules/"))
-                        continue; /* another version, for one module alone */
+                if (!python && strcmp(one->file, one->name) != 0)
+                        continue; /* another version for one module alone, or an alias */
                 const char *text = arena_text(set->arena, "%s%s%s", one->name, python ? "==" : "@", one->version);
                 if (package_set_add(set, text, "/packages", err) < 0)
                         return -err->code;

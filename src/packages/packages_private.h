@@ -25,8 +25,8 @@ struct package_language {
         const char *url_setting, *token_setting; /* "packages.node.registry_url" */
         const char *const *files; /* of the host, and so of a sandbox: runtime and installer; NULL at the end */
         /*
-         * Programs (programs.c).  `probe` prints the runtime and the C library of an image; NULL: a layer is for the
-         * host's runtime, which the image has as well (packages_fit_image()).
+         * Programs (programs.c).  `probe` prints the runtime, the processor and the C library of an image, or of the
+         * host for a lock; NULL: a layer is for the host's runtime, which the image has as well (packages_fit_image()).
          */
         const char *resolve, *install, *probe;
         const char *(*url)(const struct settings *settings);        /* "": no index */
@@ -39,6 +39,8 @@ struct package_language {
          * places.  false: the build has failed.
          */
         bool (*judge)(struct build *build, json_t *lock);
+        /* Take build->set.lock in place of a resolver's answer: layer_build_take_lock() or a failure follows. */
+        void (*resolve_lock)(struct build *build);
         /* Write what the installer reads besides the files.  Errors: CSN_E_SYSTEM. */
         int (*write_lock)(const struct build *build, int work_fd, struct csn_error *err);
         /* In a helper thread: complete the tree, of which only regular files left the sandbox, and list its modules. */
@@ -76,6 +78,13 @@ enum build_state {
         BUILD_DISCARDING, /* the build failed: a helper thread removes its files */
 };
 
+/* build_lock.c: documents of the names of a lock. */
+struct locked {
+        json_t *entries; /* by folder */
+        void *at;        /* iterator: the next entry whose document is to be loaded; NULL: none is left */
+        size_t loading;
+};
+
 struct build {
         struct build *next;
         struct packages *packages;
@@ -87,7 +96,8 @@ struct build {
         struct arena arena;
         struct package_set set;
         const char *image, *image_digest; /* for the probe; or NULL */
-        const char *runtime, *libc;       /* the probe's answer; NULL: as the host */
+        const char *runtime, *arch, *libc; /* the probe's answer; NULL: as the resolver says */
+        struct locked locked;
         struct layer_query *queries; /* that wait for this build */
         uint64_t begun_us;
         struct timer timer; /* the next try of BUILD_WAITING; else the time limit */
@@ -129,10 +139,22 @@ bool layer_build_take_files(struct build *build, size_t n);
 /* Write a text into a new file of a folder.  Errors: CSN_E_SYSTEM. */
 int layer_build_write(int work_fd, const char *name, const char *text, size_t len, struct csn_error *err);
 
+/* Open the index of a build, for a resolver on a listening socket or without clients (-1).  false: a failure. */
+bool layer_build_open_index(struct build *build, int listen_fd);
+/* Judge the lock in report["lock"], and go on to the downloads. */
+void layer_build_take_lock(struct build *build, json_t *report);
+
 /* Begin a build that waits.  Nothing happens while another process has the lock of the request. */
 void layer_build_begin(struct build *build);
 /* End a build at once, without answers, and free the build. */
 void layer_build_free(struct build *build);
+
+/* ---- build_lock.c ---- */
+
+/* Take the entries of a package-lock.json and its direct dependencies into a set.  Errors: CSN_E_INPUT with /lock. */
+int lock_read(struct package_set *set, const char *text, struct csn_error *err);
+/* resolve_lock() of packages_node. */
+void lock_resolve(struct build *build);
 
 /* ---- named.c ---- */
 

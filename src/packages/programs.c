@@ -79,7 +79,8 @@ const char packages_npm_resolve[] = RUN_NPM RUNTIME
         "const { packages } = JSON.parse(fs.readFileSync('package-lock.json', 'utf8'));\n"
         "console.log(JSON.stringify({ runtime, arch: os.machine(), libc, lock: packages }));\n";
 
-const char packages_node_probe[] = RUNTIME "console.log(JSON.stringify({ runtime, libc }));\n";
+const char packages_node_probe[] =
+        "const os = require('node:os');\n" RUNTIME "console.log(JSON.stringify({ runtime, arch: os.machine(), libc }));\n";
 
 /*
  * What leaves the sandbox are regular files, so the links of .bin folders are told; npm's copy of the lock names files

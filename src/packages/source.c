@@ -57,7 +57,15 @@ static void add_warnings(struct layer_query *query, const struct warning *more, 
         query->warnings_n += more_n;
 }
 
-/* A text of requirements and a block of PEP 723 are of Python alone. */
+static int check_count(const struct package_set *set, const struct packages_settings *settings, struct csn_error *err)
+{
+        return set->n <= settings->max_count
+                ? 0
+                : err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
+                          settings->max_count);
+}
+
+/* A text of requirements and a block of PEP 723 are of Python alone, and a lock is of Node alone. */
 static int make_set(const struct packages *packages, const struct package_language *language, struct layer_query *query,
         const struct layer *pin, struct package_set *set, struct csn_error *err)
 {
@@ -70,6 +78,11 @@ static int make_set(const struct packages *packages, const struct package_langua
                 const char *text = request->packages[i];
                 if (is_of(language, query, &text) && package_set_add(set, text, "/packages", err) < 0)
                         return -err->code;
+        }
+        if (!is_python && HAS(request, run_request, lock)) {
+                if (set->n)
+                        return err_field(err, "/lock", "lock and packages of Node are named; give one of both");
+                return lock_read(set, request->lock, err) < 0 ? -err->code : check_count(set, settings, err);
         }
         if (is_python && HAS(request, run_request, requirements) &&
                 package_set_add_requirements(set, request->requirements, "/requirements", err) < 0)
@@ -88,10 +101,7 @@ static int make_set(const struct packages *packages, const struct package_langua
         }
         if (set->n && pin && named_add_pin(set, pin, err) < 0)
                 return -err->code;
-        if (set->n > settings->max_count)
-                return err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
-                        settings->max_count);
-        return 0;
+        return check_count(set, settings, err);
 }
 
 static void hash_request(const struct packages *packages, const struct package_language *language,
@@ -99,9 +109,9 @@ static void hash_request(const struct packages *packages, const struct package_l
 {
         struct buf text;
         buf_init(&text, 32 * MIB);
-        buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
+        buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
                 runtime_identity(language, query->image, set->arena), language->url(packages->settings),
-                package_set_text(set));
+                package_set_text(set), set->lock ? set->lock : "");
         files_sha256_bytes(text.bytes, text.len, ret);
         buf_done(&text);
 }
@@ -325,6 +335,8 @@ static int join_build(struct packages *packages, const struct package_language *
                 }
                 build->set = (struct package_set){ .arena = &build->arena, .language = language->name };
                 package_set_add_requirements(&build->set, package_set_text(set), "/packages", err);
+                if (set->lock)
+                        build->set.lock = arena_text(&build->arena, "%s", set->lock);
                 snprintf(build->hash, sizeof build->hash, "%s", hash);
                 *at = build;
                 packages->builds_n++;
@@ -345,6 +357,8 @@ static bool names_packages(const struct package_language *language, const struct
         bool names = own_language(query) == language && request->deps == deps_AUTO;
         if (language == &packages_python)
                 names = names || HAS(request, run_request, requirements) || request->packages_from_code;
+        else
+                names = names || HAS(request, run_request, lock);
         for (size_t i = 0; i < request->packages_n && !names; i++) {
                 const char *text = request->packages[i];
                 names = is_of(language, query, &text);

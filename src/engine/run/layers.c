@@ -5,7 +5,8 @@
 
 static bool names_packages(const struct run_request *request)
 {
-        bool named = request->packages_n || request->packages_from_code || HAS(request, run_request, requirements);
+        bool named = request->packages_n || request->packages_from_code || HAS(request, run_request, requirements) ||
+                HAS(request, run_request, lock);
         return request->layers_n || request->deps == deps_AUTO || (named && request->deps == deps_LOCKED);
 }
 

@@ -229,7 +229,7 @@ static void take_layer(struct layer_work *work)
         if (!work->query.uses_n) {
                 err_field(&err, "/packages", "%s",
                         work->query.warnings_n ? work->query.warnings[0].text
-                                               : "the request names no package; give packages or requirements");
+                                               : "the request names no package; give packages, requirements or lock");
                 refuse(work, &err);
                 return;
         }
@@ -271,12 +271,18 @@ static void name_packages(struct layer_work *work, const struct layer_request *g
         asked->deps = deps_LOCKED;
         if (HAS(given, layer_request, requirements))
                 SET(asked, run_request, requirements, arena_text(&work->arena, "%s", given->requirements));
+        if (HAS(given, layer_request, lock))
+                SET(asked, run_request, lock, arena_text(&work->arena, "%s", given->lock));
 }
 
 /* A layer is of one language; a run may have one of each. */
 static int check_language(const struct layer_request *given, struct csn_error *err)
 {
-        const char *first = HAS(given, layer_request, requirements) ? "python" : NULL;
+        const bool has_lock = HAS(given, layer_request, lock);
+        const bool has_requirements = HAS(given, layer_request, requirements);
+        const char *first = has_requirements ? "python" : has_lock ? "javascript" : NULL;
+        if (has_lock && has_requirements)
+                return err_field(err, "/lock", "lock is of Node, and requirements of Python; make a layer for each language");
         for (size_t i = 0; i < given->packages_n; i++) {
                 const char *text = given->packages[i], *named = package_entry_language(&text);
                 const char *language = named ? named : "python";

@@ -17,30 +17,35 @@
 
 #define LIST_MAX (64 * MIB) /* bytes of a table */
 #define REQUIREMENTS_MAX ((size_t)65536) /* layer_request.requirements in fields.def */
+#define LOCK_MAX ((size_t)1048576)       /* layer_request.lock */
 #define AGE_MAX_MS (36500ULL * 24 * 3600 * 1000)
 
 /* ---- build ---- */
 
-static int read_requirements(const char *path, json_t *body, struct csn_error *err)
+/* A file that an option names, as a member of the request. */
+static int read_text(const struct remote *remote, const char *option, size_t max, json_t *body, struct csn_error *err)
 {
-        char *text = mem_alloc(REQUIREMENTS_MAX + 1);
-        ssize_t len = io_read_file(AT_FDCWD, path, text, REQUIREMENTS_MAX + 1);
+        const char *path = remote_option(remote, option);
+        if (!path)
+                return 0;
+        char *text = mem_alloc(max + 1);
+        ssize_t len = io_read_file(AT_FDCWD, path, text, max + 1);
         int rc = 0;
         if (len < 0)
                 rc = err_set(err, CSN_E_INPUT, errno, "read %.200s", path);
-        else if ((size_t)len > REQUIREMENTS_MAX)
-                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is longer than %zu bytes", path, REQUIREMENTS_MAX);
+        else if ((size_t)len > max)
+                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is longer than %zu bytes", path, max);
         else if (!utf8_valid(text, (size_t)len) || memchr(text, 0, (size_t)len))
                 rc = err_set(err, CSN_E_INPUT, 0, "%.200s is not UTF-8", path);
         else
-                json_object_set_new(body, "requirements", json_stringn(text, (size_t)len));
+                json_object_set_new(body, option, json_stringn(text, (size_t)len));
         free(text);
         return rc;
 }
 
 int remote_build_layer(struct remote *remote)
 {
-        const char *file = remote_option(remote, "requirements"), *image = remote_option(remote, "image");
+        const char *image = remote_option(remote, "image");
         json_t *body = json_object(), *packages = json_array();
         struct csn_error err;
         for (size_t i = 0; i < remote->args_n; i++)
@@ -48,7 +53,8 @@ int remote_build_layer(struct remote *remote)
         json_object_set_new(body, "packages", packages);
         if (image)
                 json_object_set_new(body, "image", json_string(image));
-        if (file && read_requirements(file, body, &err) < 0) {
+        if (read_text(remote, "requirements", REQUIREMENTS_MAX, body, &err) < 0 ||
+                read_text(remote, "lock", LOCK_MAX, body, &err) < 0) {
                 json_decref(body);
                 return remote_fail(&err);
         }

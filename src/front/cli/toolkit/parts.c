@@ -50,6 +50,7 @@ static const struct cli_option json_of_folders[] = {
 
 static const struct cli_option build_options[] = {
         { "requirements", 'r', "FILE", "Read packages from a requirements file; with hashes a lock.", NULL },
+        { "lock", 0, "FILE", "Read packages of Node from a package-lock.json.", NULL },
         { "image", 0, "NAME", "Image of the programs that will have the layer; otherwise the host's own file system.", NULL },
         { "json", 0, NULL, "Print the description of the layer as JSON.", NULL },
         { NULL, 0, NULL, NULL, NULL },
