@@ -83,8 +83,8 @@ struct layers;
 
 /*
  * Open the folder: make missing folders and remove what dead processes left.  *ret belongs to the caller until
- * layers_close().  Long if a large layer was left.  Errors: CSN_E_CONFIG (the path is not a folder, or its file system
- * has no locks).
+ * layers_close().  Long if a large layer was left.  Errors: CSN_E_CONFIG (the path is not a folder, belongs to
+ * another user, or its file system has no locks).
  */
 int layers_open(const char *path, struct layers **ret, struct csn_error *err);
 void layers_close(struct layers *layers); /* NULL is allowed */

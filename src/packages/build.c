@@ -136,6 +136,8 @@ static struct run_request *new_run(struct build *build, const char *image, const
         struct run_request *request = run_request(build->run);
         struct arena *arena = run_arena(build->run);
         run_set_owner(build->run, build->domain);
+        run_set_quota(build->run, &build->quota);
+        run_set_charged(build->run);
         SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
         SET(request, run_request, image, arena_text(arena, "%s", image ? image : "system"));
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
@@ -166,6 +168,26 @@ static const char *log_tail(struct build *build, const struct run_result *result
 static bool went_well(const struct run_result *result)
 {
         return result->status == status_COMPLETED && HAS(result, run_result, exit_code) && result->exit_code == 0;
+}
+
+/* What the engine says of a run that the quota of CPU time refused or ended; NULL: another end. */
+static const char *quota_text(struct build *build, const struct run_result *result)
+{
+        const struct failure *error = &result->error;
+        bool ended = HAS(error, failure, limit) && strcmp(error->limit, QUOTA_CPU) == 0;
+        bool refused = HAS(error, failure, field) && strcmp(error->field, QUOTA_CPU) == 0;
+        if (!HAS(result, run_result, error) || !(ended || refused))
+                return NULL;
+        return arena_text(&build->arena, "%.400s", error->message ? error->message : QUOTA_CPU);
+}
+
+/* The run of a build sandbox is over, and `quota` is its quota_text(). */
+static void end_run(struct build *build, const char *quota)
+{
+        run_free(build->run);
+        build->run = NULL;
+        if (quota)
+                layer_build_fail(build, "build_failed", "%s", quota);
 }
 
 /* The last line of standard output, as JSON; the caller owns the reference.  NULL: no such line. */
@@ -239,8 +261,7 @@ static void on_installed(void *owner, const struct run_result *result)
         const char *tail = well ? "" : log_tail(build, result);
         const char *status = status_name(result->status);
         build->report = last_line(result);
-        run_free(build->run);
-        build->run = NULL;
+        end_run(build, quota_text(build, result));
         if (build->err.code)
                 return;
         if (truncated) {
@@ -466,8 +487,7 @@ static void on_resolved(void *owner, const struct run_result *result)
         const char *tail = log_tail(build, result);
         bool well = went_well(result);
         json_t *report = well ? last_line(result) : NULL;
-        run_free(build->run);
-        build->run = NULL;
+        end_run(build, quota_text(build, result));
         if (build->index)
                 package_index_stop_serving(build->index);
         if (!build->err.code && !build->index)
@@ -554,8 +574,7 @@ static void on_probed(void *owner, const struct run_result *result)
         json_t *report = went_well(result) ? last_line(result) : NULL;
         bool same = !build->image ||
                 (HAS(result, run_result, image) && strcmp(result->image.digest, build->image_digest) == 0);
-        run_free(build->run);
-        build->run = NULL;
+        end_run(build, quota_text(build, result));
         if (!build->err.code && !same && report)
                 layer_build_fail(build, "build_failed", "the image %s has changed meanwhile; try again", build->image);
         else if (!build->err.code && !report)

@@ -91,6 +91,7 @@ struct build {
         enum build_state state;
         char hash[LAYER_HASH_MAX]; /* of the request */
         char *domain;
+        struct run_quota quota; /* of the key whose request began the build */
         const struct package_language *language;
         const char *token; /* of the index; or NULL */
         struct arena arena;

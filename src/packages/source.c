@@ -327,6 +327,7 @@ static int join_build(struct packages *packages, const struct package_language *
                         .over = on_over,
                         .due = on_due };
                 build->domain = arena_text(&build->arena, "%s", query->owner_key);
+                build->quota = query->quota ? *query->quota : (struct run_quota){ 0 };
                 build->language = language;
                 build->token = token_of(packages, language);
                 if (query->image && language->probe) {

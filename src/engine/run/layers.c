@@ -105,6 +105,7 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run))
                 .pinned = run->launch.pinned,
                 .pinned_n = run->launch.pinned_n,
                 .owner_key = run->owner_key,
+                .quota = &run->quota,
                 .arena = &run->launch.arena,
                 .done = on_found,
                 .owner = run,

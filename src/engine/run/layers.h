@@ -11,6 +11,8 @@
 
 #define LAYERS_OF_RUN 2 /* one of Python, one of Node */
 
+struct run_quota;
+
 /* A question to the source, embedded in the object that asks. */
 struct layer_query {
         /* Set by the asker; all texts are the asker's until the answer, or until forget(). */
@@ -20,6 +22,7 @@ struct layer_query {
         const char *const *pinned;        /* ids of layers, pinned to the image by the administrator */
         size_t pinned_n;
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
+        const struct run_quota *quota; /* of the owner's key, for builds; NULL: none */
         char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
         struct arena *arena; /* for the texts of the answer */

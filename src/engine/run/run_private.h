@@ -66,6 +66,7 @@ struct run {
         /* CPU time of the owner (owner.c, quota.c). */
         struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
         uint64_t counted_us;
+        bool is_charged;               /* run_set_charged() */
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
         /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */

@@ -23,6 +23,7 @@ struct layer_work {
         char *text;                     /* of the answer, from http_json_text(); NULL: an empty answer */
         struct csn_error error;         /* code 0: none */
         struct run_request asked;       /* of the query */
+        struct run_quota quota;         /* of the query */
         struct stored_image image;      /* of the query */
         int image_hold;                 /* keeps the image from removal, or -1 */
         struct layer_query query;
@@ -329,9 +330,11 @@ void api_post_layer(struct http_request *request)
         }
         struct layer_work *work = work_new(request, MHD_HTTP_CREATED);
         name_packages(work, &given);
+        work->quota = service_quota(request);
         work->query = (struct layer_query){ .request = &work->asked,
                 .language = "python",
                 .owner_key = work->tenant,
+                .quota = &work->quota,
                 .arena = &work->arena,
                 .done = on_found,
                 .owner = work,
