@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cli import caisson
+from cli import caisson, run
 from image_archives import folder, member, node_root, python_root, shell_root, write
 from private_index import PrivateIndex
 from web import Web
@@ -106,6 +106,16 @@ def test_a_layer_of_node_is_found_in_an_image(web, language):
         assert record['stdout'] == '1.0.0 /opt/node_modules/left/index.js in the image\n' and record['image']['name'] == 'node', record
     record = completed(web, 'bash', 'node -e \'console.log(require("left"))\'', 'node', packages=['node:left@1'])
     assert record['stdout'] == '1.0.0\n'
+
+
+@needs_npm
+@pytest.mark.parametrize('language', ['javascript', 'typescript'])
+def test_the_default_image_of_node_is_for_both_languages(store, language):
+    code = 'import { readFileSync } from "node:fs"; console.log(readFileSync("/etc/marker", "utf8").trim())'
+    settings = ['--set', f'images.dir={store}', '--set', 'images.javascript=node']
+    record = run('-l', language, '-c', code, '--name', 'main.mts' if language == 'typescript' else 'main.mjs', *settings)
+    assert (record['status'], record['stdout'], record['image']['name']) == ('completed', 'in the image\n', 'node'), record
+    assert 'image' not in run('-l', language, '-c', '1', '--image', 'system', *settings)
 
 
 @needs_npm

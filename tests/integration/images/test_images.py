@@ -63,6 +63,11 @@ def test_bash_runs_in_each(store, image):
     assert (record['status'], record['stdout'], [file['name'] for file in record['files']]) == ('completed', MARKER + '1000\n', ['made']), record
 
 
+@pytest.mark.parametrize('code, stderr', [('echo é', ''), ('if', '/home/user/main.sh: line 2: syntax error: unexpected end of file\n')])
+def test_bash_says_nothing_of_a_locale_that_the_image_has_not(store, code, stderr):
+    assert inside(store, 'sh', 'bash', code)['stderr'] == stderr
+
+
 @pytest.mark.parametrize('image', ['system', 'data', 'small'])
 def test_the_host_has_no_marker(store, image):
     record = inside(store, image, 'bash', 'cat /etc/marker')
