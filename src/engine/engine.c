@@ -220,6 +220,16 @@ static size_t cores(void)
         return n > 0 ? (size_t)n : 1;
 }
 
+int engine_check_settings(const struct settings *settings, struct csn_error *err)
+{
+        struct arena arena = { 0 };
+        const char *const *ids;
+        size_t n;
+        int rc = image_pins(settings->images.layers, NULL, &arena, &ids, &n, err);
+        arena_done(&arena);
+        return rc;
+}
+
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err)
 {
         struct engine *engine = mem_alloc(sizeof *engine);
@@ -238,6 +248,7 @@ int engine_open(const struct settings *settings, struct engine **ret, struct csn
         engine->instances.devices = device_grants_list(settings, &engine->arena);
         struct device_grants grants;
         if (device_grants_read(settings, &engine->arena, &grants, err) < 0 || run_read_private_hosts(engine, err) < 0 ||
+                engine_check_settings(settings, err) < 0 ||
                 lang_load(settings->engine.languages_dir, &engine->arena, &engine->languages, err) < 0 ||
                 loop_new(&engine->loop, err) < 0 || workers_new(engine->loop, &engine->workers, err) < 0) {
                 loop_free(engine->loop);
@@ -312,9 +323,7 @@ void engine_set_layers(struct engine *engine, const struct layer_source *source,
 
 int engine_find_layers(struct engine *engine, struct layer_query *query, struct csn_error *err)
 {
-        if (!engine->layer_source)
-                return err_field(err, "/packages", "layers of packages need a daemon that keeps its state (engine.state_dir)");
-        return engine->layer_source->find(engine->layer_source_owner, query, err);
+        return layers_ask(engine, query, err);
 }
 
 void engine_forget_layers(struct engine *engine, struct layer_query *query)

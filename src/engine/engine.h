@@ -24,6 +24,8 @@ struct workers;
 
 /* ---- life ---- */
 
+/* Check the settings of the engine that a reload can change.  Errors: CSN_E_CONFIG. */
+int engine_check_settings(const struct settings *settings, struct csn_error *err);
 /*
  * The settings stay the caller's and must outlive the engine.  Errors: CSN_E_SYSTEM; CSN_E_CONFIG
  * (engine.private_hosts, or a language of the configuration).

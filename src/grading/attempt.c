@@ -206,7 +206,8 @@ static void keep_packages(struct grading *grading, const struct run_result *resu
 {
         const struct grade_request *given = &grading->request;
         struct run_result kept = { 0 };
-        bool named = given->packages_n || given->layers_n || HAS(given, grade_request, requirements);
+        bool named = given->packages_n || given->layers_n || HAS(given, grade_request, requirements) ||
+                HAS(given, grade_request, lock);
         if (!named || grading->has_packages)
                 return;
         grading->has_packages = true;
@@ -269,6 +270,8 @@ static void name_packages(const struct grade_request *given, struct run_request 
 {
         if (HAS(given, grade_request, requirements))
                 SET(request, run_request, requirements, given->requirements);
+        if (HAS(given, grade_request, lock))
+                SET(request, run_request, lock, given->lock);
         if (given->packages_n) {
                 request->packages_n = given->packages_n;
                 SET(request, run_request, packages, given->packages);

@@ -3,8 +3,10 @@
  *
  *   store.c      the folder: names, finding, listing, removal, making
  *   names.c      names, errors
+ *   pins.c       the setting images.layers, which pins layers of packages to images
  *   manifest.c   image.json: reading and writing
- *   settle.c     a tree after unpacking: mount points, interpreters, libraries
+ *   settle.c     a tree after unpacking: mount points, interpreters
+ *   modules.c    libraries and modules of a tree
  *   import.c     from an archive to an image; a library of its own with a header of its own (import.h)
  *   source.c     the archive: its kind, its documents, its layers       (of the same library)
  *   unpack.c     one layer into a tree                                  (of the same library)
@@ -34,6 +36,7 @@
 #define IMAGE_NAME_MAX 64             /* bytes of a name */
 #define IMAGE_MANIFEST_MAX (4 * MIB)  /* bytes of image.json */
 #define IMAGE_LIBRARIES_MAX 10000     /* distributions of Python that image.json lists */
+#define IMAGE_MODULES_MAX 20000       /* modules of a language that image.json lists */
 #define IMAGE_PATH_MAX 4000           /* bytes of a path within a tree, without the NUL */
 #define IMAGE_DEPTH_MAX 128           /* folders above a file within a tree */
 
@@ -58,11 +61,21 @@ struct stored_image {
         bool has_glibc; /* the GNU C library, and not another one */
         const char *const *libraries; /* distributions of Python, "numpy 1.24.2", sorted */
         size_t libraries_n;
+        /*
+         * Installed modules, sorted, without the modules of the interpreter itself: top-level names of Python, and of
+         * Node names of packages.  Bash has none.
+         */
+        const char *const *modules[IMAGE_LANGUAGES];
+        size_t modules_n[IMAGE_LANGUAGES];
+        bool lists_modules;       /* false: an older version imported the image, and `modules` is empty */
+        bool hides_node_packages; /* /node_modules is the image's own, so a layer of Node is not found */
         const char *const *expected; /* distributions that /usr/share/caisson/libraries of the image names */
         size_t expected_n;
         const char *fault; /* NULL; or why image.json cannot be read (images_list() only) */
 };
 
+/* Whether an image lists a module of a language. */
+bool image_has_module(const struct stored_image *image, enum image_language language, const char *name);
 /* The words by which image.json and answers name the interpreters: "python", "node", "bash". */
 const char *image_language_name(enum image_language language);
 
@@ -92,6 +105,13 @@ int images_list(const char *path, struct arena *arena, struct stored_image **ret
  * Remove a name, and the image after its last hold.  Long.  Errors: CSN_E_INPUT (no such image; err->field is "name").
  */
 int image_remove(struct images *images, const char *name, struct csn_error *err);
+
+/*
+ * The ids of layers in a text such as "python-data=lyr_…, other=lyr_…", the setting images.layers: the ids of one
+ * image, or all for NULL.  The ids are not checked.  In `arena`.  Errors: CSN_E_CONFIG (an entry has another form).
+ */
+int image_pins(const char *text, const char *name, struct arena *arena, const char *const **ret, size_t *ret_n,
+        struct csn_error *err);
 
 /* ---- making an image ---- */
 

@@ -24,6 +24,16 @@ int image_exists(const char *name, struct csn_error *err);
 /* Remove a file, or a folder with its content.  Nothing happens for a missing name.  0; -1 with errno. */
 int image_remove_entry(int dir_fd, const char *name);
 
+/* ---- modules.c ---- */
+
+/* Open a path as a program inside would: links are followed, and / is the tree.  -1 with errno. */
+int image_open_inside(int tree_fd, const char *path, int flags);
+/*
+ * Fill in libraries, modules and hides_node_packages from the folders of the tree; interpreters are known.  Texts live
+ * in `arena`.
+ */
+void image_find_modules(int tree_fd, struct arena *arena, struct stored_image *image);
+
 /* ---- manifest.c ---- */
 
 /* Write image.json into a folder.  Errors: CSN_E_INPUT (larger than IMAGE_MANIFEST_MAX). */

@@ -21,6 +21,16 @@ static json_t *texts(const char *const *list, size_t n)
         return json;
 }
 
+static json_t *modules_json(const struct stored_image *image)
+{
+        json_t *json = json_object();
+        for (int i = 0; i < IMAGE_LANGUAGES; i++)
+                if (i != IMAGE_BASH)
+                        json_object_set_new(json, image_language_name((enum image_language)i),
+                                texts(image->modules[i], image->modules_n[i]));
+        return json;
+}
+
 json_t *image_json(const struct stored_image *image)
 {
         if (image->fault)
@@ -33,11 +43,16 @@ json_t *image_json(const struct stored_image *image)
                                 json_pack("{s:s, s:s}", "path", image->interpreters[i].path, "version",
                                         image->interpreters[i].version));
         time_print(image->created_ms, created, sizeof created);
-        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o, s:o, s:o}", "name", image->name, "id",
-                image->id, "kind", image->kind, "digest", image->digest, "created_at", created, "size_bytes",
+        json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:b, s:o, s:o, s:o}", "name", image->name,
+                "id", image->id, "kind", image->kind, "digest", image->digest, "created_at", created, "size_bytes",
                 (json_int_t)image->bytes, "files", (json_int_t)image->files, "dropped", (json_int_t)image->dropped,
                 "glibc", (int)image->has_glibc, "interpreters", interpreters, "libraries",
                 texts(image->libraries, image->libraries_n), "expected", texts(image->expected, image->expected_n));
+        if (image->lists_modules) {
+                json_object_set_new(json, "modules", modules_json(image));
+                json_object_set_new(json, "hides_node_packages", json_boolean(image->hides_node_packages));
+        }
+        return json;
 }
 
 int image_write_manifest(int dir_fd, const struct stored_image *image, struct csn_error *err)
@@ -96,11 +111,16 @@ static void read_facts(json_t *json, struct arena *arena, struct stored_image *r
         ret->has_glibc = json_is_true(json_object_get(json, "glibc"));
         ret->libraries = list_of(json, "libraries", arena, &ret->libraries_n);
         ret->expected = list_of(json, "expected", arena, &ret->expected_n);
+        json_t *modules = json_object_get(json, "modules");
+        ret->lists_modules = json_is_object(modules);
+        ret->hides_node_packages = json_is_true(json_object_get(json, "hides_node_packages"));
         for (int i = 0; i < IMAGE_LANGUAGES; i++) {
                 json_t *found = json_object_get(json_object_get(json, "interpreters"),
                         image_language_name((enum image_language)i));
                 ret->interpreters[i] =
                         (struct stored_interpreter){ text_of(found, "path", arena), text_of(found, "version", arena) };
+                ret->modules[i] = list_of(modules, image_language_name((enum image_language)i), arena,
+                        &ret->modules_n[i]);
         }
 }
 

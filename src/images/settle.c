@@ -5,13 +5,9 @@
  */
 #include "images/images_private.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define NAME_LINES_MAX ((size_t)65536) /* bytes of /usr/share/caisson/libraries */
 
@@ -95,14 +91,6 @@ static int make_links(int tree_fd, struct csn_error *err)
 
 /* ---- interpreters ---- */
 
-/* Open a path as a program inside would: links are followed, and / is the tree. */
-static int open_inside(int tree_fd, const char *path, int flags)
-{
-        struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC),
-                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-        return (int)syscall(SYS_openat2, tree_fd, path, &how, sizeof how);
-}
-
 /* The version in the last name that a path leads to: python3.11 has 3.11. */
 static const char *version_of(int fd, const char *word, struct arena *arena)
 {
@@ -120,7 +108,7 @@ static struct stored_interpreter find_interpreter(int tree_fd, const char *const
 {
         for (; *paths; paths++) {
                 struct stat st;
-                auto_fd fd = open_inside(tree_fd, *paths, O_PATH);
+                auto_fd fd = image_open_inside(tree_fd, *paths, O_PATH);
                 if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111)
                         return (struct stored_interpreter){ *paths, version_of(fd, word, arena) };
         }
@@ -145,89 +133,33 @@ static bool has_glibc(int tree_fd)
 {
         static const char *const loaders[] = { "lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1" };
         for (size_t i = 0; i < ARRAY_LEN(loaders); i++) {
-                auto_fd fd = open_inside(tree_fd, loaders[i], O_PATH);
+                auto_fd fd = image_open_inside(tree_fd, loaders[i], O_PATH);
                 if (fd >= 0)
                         return true;
         }
         return false;
 }
 
-/* ---- libraries ---- */
-
-struct list {
-        const char **texts;
-        size_t n;
-};
-
-static void add_library(struct list *list, const char *entry, struct arena *arena)
-{
-        const char *end = strstr(entry, ".dist-info");
-        end = end ? end : strstr(entry, ".egg-info");
-        const char *dash = end ? memchr(entry, '-', (size_t)(end - entry)) : NULL;
-        if (!end || list->n == IMAGE_LIBRARIES_MAX || !utf8_valid(entry, strlen(entry)))
-                return;
-        size_t name_len = (size_t)((dash ? dash : end) - entry);
-        const char *version = dash ? dash + 1 : "";
-        size_t version_len = dash ? strcspn(version, "-") : 0;
-        if (dash && version_len > (size_t)(end - version))
-                version_len = (size_t)(end - version);
-        list->texts[list->n++] = arena_text(arena, "%.*s%s%.*s", (int)name_len, entry, version_len ? " " : "",
-                (int)version_len, version);
-}
-
-static void add_libraries(int tree_fd, const char *path, struct list *list, struct arena *arena)
-{
-        int fd = open_inside(tree_fd, path, O_RDONLY | O_DIRECTORY);
-        DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-        if (!dir) {
-                fd_close(&fd);
-                return;
-        }
-        for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
-                add_library(list, entry->d_name, arena);
-        closedir(dir);
-}
-
-static int by_text(const void *a, const void *b)
-{
-        return strcasecmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void find_libraries(int tree_fd, struct arena *arena, struct stored_image *image)
-{
-        static const char *const places[] = { "usr/lib/python%s/site-packages", "usr/lib/python%s/dist-packages",
-                "usr/local/lib/python%s/site-packages", "usr/local/lib/python%s/dist-packages" };
-        struct list list = { .texts = arena_alloc(arena, IMAGE_LIBRARIES_MAX * sizeof *list.texts) };
-        const char *version = image->interpreters[IMAGE_PYTHON].version;
-        add_libraries(tree_fd, "usr/lib/python3/dist-packages", &list, arena);
-        for (size_t i = 0; version[0] && i < ARRAY_LEN(places); i++) {
-                const char *rest = strstr(places[i], "%s") + 2;
-                char *path = arena_text(arena, "%.*s%s%s", (int)(rest - 2 - places[i]), places[i], version, rest);
-                add_libraries(tree_fd, path, &list, arena);
-        }
-        if (list.n)
-                qsort(list.texts, list.n, sizeof *list.texts, by_text);
-        image->libraries = list.texts;
-        image->libraries_n = list.n;
-}
+/* ---- libraries that the image names ---- */
 
 /* A line is the name of a distribution; blank lines and lines that begin with # are none. */
 static void find_expected(int tree_fd, struct arena *arena, struct stored_image *image)
 {
         char *text = arena_alloc(arena, NAME_LINES_MAX + 1);
-        struct list list = { .texts = arena_alloc(arena, IMAGE_LIBRARIES_MAX * sizeof *list.texts) };
-        auto_fd fd = open_inside(tree_fd, "usr/share/caisson/libraries", O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        const char **names = arena_alloc(arena, IMAGE_LIBRARIES_MAX * sizeof *names);
+        size_t n = 0;
+        auto_fd fd = image_open_inside(tree_fd, "usr/share/caisson/libraries", O_RDONLY | O_NONBLOCK | O_NOCTTY);
         ssize_t len = fd < 0 ? 0 : read(fd, text, NAME_LINES_MAX);
         text[len > 0 ? len : 0] = 0;
         char *rest = NULL;
         for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
                 line += strspn(line, " \t");
                 line[strcspn(line, " \t\r")] = 0;
-                if (line[0] && line[0] != '#' && utf8_valid(line, strlen(line)) && list.n < IMAGE_LIBRARIES_MAX)
-                        list.texts[list.n++] = line;
+                if (line[0] && line[0] != '#' && utf8_valid(line, strlen(line)) && n < IMAGE_LIBRARIES_MAX)
+                        names[n++] = line;
         }
-        image->expected = list.texts;
-        image->expected_n = list.n;
+        image->expected = names;
+        image->expected_n = n;
 }
 
 int image_settle(const struct image_staging *staging, struct arena *arena, struct stored_image *image,
@@ -250,7 +182,7 @@ int image_settle(const struct image_staging *staging, struct arena *arena, struc
                 return -err->code;
         find_interpreters(tree_fd, arena, image);
         image->has_glibc = has_glibc(tree_fd);
-        find_libraries(tree_fd, arena, image);
+        image_find_modules(tree_fd, arena, image);
         find_expected(tree_fd, arena, image);
         return 0;
 }

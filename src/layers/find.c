@@ -221,14 +221,22 @@ static void remove_aged(void *owner, const char *name)
                 unlinkat(aged->dir_fd, name, 0);
 }
 
-int layers_prune(struct layers *layers, uint64_t max_bytes, uint64_t ttl_ms, int64_t now_ms, struct layers_pruned *ret,
+static bool is_kept(const struct layers_prune_rules *rules, const char *id)
+{
+        for (size_t i = 0; i < rules->kept_n; i++)
+                if (strcmp(rules->kept[i], id) == 0)
+                        return true;
+        return false;
+}
+
+int layers_prune(struct layers *layers, const struct layers_prune_rules *rules, struct layers_pruned *ret,
         struct csn_error *err)
 {
         struct arena arena = { 0 };
         struct layer *list = NULL;
         size_t n = 0;
         uint64_t bytes = 0;
-        int64_t before_ms = now_ms - (int64_t)ttl_ms;
+        int64_t before_ms = rules->now_ms - (int64_t)rules->ttl_ms;
         const struct aged requests = { layers->requests_fd, before_ms }, failures = { layers->failed_fd, before_ms };
         *ret = (struct layers_pruned){ 0 };
         if (layers_list(layers, &arena, &list, &n, err) < 0) {
@@ -236,13 +244,18 @@ int layers_prune(struct layers *layers, uint64_t max_bytes, uint64_t ttl_ms, int
                 return -err->code;
         }
         for (size_t i = 0; i < n; i++) {
+                if (!list[i].fault && is_kept(rules, list[i].id)) {
+                        bytes += list[i].meta.bytes;
+                        list[i].id[0] = 0;
+                        continue;
+                }
                 bool expired = list[i].fault || (!list[i].meta.pinned && list[i].used_ms <= before_ms);
                 if (expired && remove_unless_held(layers, &list[i], ret))
                         list[i].id[0] = 0;
                 else
                         bytes += list[i].meta.bytes;
         }
-        for (size_t i = 0; i < n && max_bytes && bytes > max_bytes; i++)
+        for (size_t i = 0; i < n && rules->max_bytes && bytes > rules->max_bytes; i++)
                 if (list[i].id[0] && remove_unless_held(layers, &list[i], ret))
                         bytes -= list[i].meta.bytes;
         arena_done(&arena);

@@ -123,14 +123,28 @@ static int open_folder(const char *path, int *ret_fd, struct csn_error *err)
         return 0;
 }
 
+/* The folder belongs to the user of an earlier daemon, or of another program. */
+static int belongs_to_another(const struct layers *layers, const struct stat *st, struct csn_error *err)
+{
+        return err_set(err, CSN_E_CONFIG, 0,
+                "the folder of layers %s belongs to user %u, and this process is user %u; as root, with no daemon: chown -R "
+                "%u %s",
+                layers->path, st->st_uid, geteuid(), geteuid(), layers->path);
+}
+
 static int open_inner(const struct layers *layers, const char *name, int *ret_fd, struct csn_error *err)
 {
-        if (mkdirat(layers->fd, name, 0700) < 0 && errno != EEXIST)
-                return err_storage(err, errno, "make the folder %s/%s", layers->path, name);
-        *ret_fd = openat(layers->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (*ret_fd < 0)
-                return err_storage(err, errno, "open the folder %s/%s", layers->path, name);
-        return 0;
+        struct stat st;
+        int rc = mkdirat(layers->fd, name, 0700);
+        *ret_fd = rc == 0 || errno == EEXIST
+                ? openat(layers->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                : -1;
+        int sys = errno;
+        if (*ret_fd >= 0)
+                return 0;
+        if ((sys == EACCES || sys == EPERM) && fstat(layers->fd, &st) == 0 && st.st_uid != geteuid())
+                return belongs_to_another(layers, &st, err);
+        return err_storage(err, sys, "make and open the folder %s/%s", layers->path, name);
 }
 
 /* flock(2) of a folder fails on file systems without locks, such as some network file systems. */

@@ -83,8 +83,8 @@ struct layers;
 
 /*
  * Open the folder: make missing folders and remove what dead processes left.  *ret belongs to the caller until
- * layers_close().  Long if a large layer was left.  Errors: CSN_E_CONFIG (the path is not a folder, or its file system
- * has no locks).
+ * layers_close().  Long if a large layer was left.  Errors: CSN_E_CONFIG (the path is not a folder, belongs to
+ * another user, or its file system has no locks).
  */
 int layers_open(const char *path, struct layers **ret, struct csn_error *err);
 void layers_close(struct layers *layers); /* NULL is allowed */
@@ -184,12 +184,20 @@ struct layers_pruned {
         uint64_t bytes;
 };
 
+struct layers_prune_rules {
+        uint64_t max_bytes; /* of all layers; 0: no ceiling */
+        uint64_t ttl_ms;
+        int64_t now_ms;
+        const char *const *kept; /* ids of layers that stay in each case */
+        size_t kept_n;
+};
+
 /*
  * Remove expired layers (not pinned, and last used ttl_ms before now_ms or earlier), then the least recently used ones
- * until the others have at most max_bytes (0: no ceiling), pinned ones too.  Layers that are held stay.  Also removes
- * answers and failures that are older than ttl_ms, and what dead processes left.  Long.
+ * until the others have at most max_bytes, pinned ones too.  Layers that are held stay.  Also removes answers and
+ * failures that are older than ttl_ms, and what dead processes left.  Long.
  */
-int layers_prune(struct layers *layers, uint64_t max_bytes, uint64_t ttl_ms, int64_t now_ms, struct layers_pruned *ret,
+int layers_prune(struct layers *layers, const struct layers_prune_rules *rules, struct layers_pruned *ret,
         struct csn_error *err);
 
 /* ---- answers and failures ---- */

@@ -490,6 +490,8 @@ static bool is_pinned(const struct package_spec *spec)
 
 bool package_set_is_pinned(const struct package_set *set)
 {
+        if (set->lock)
+                return true;
         for (size_t i = 0; i < set->n; i++)
                 if (!is_pinned(&set->specs[i]))
                         return false;

@@ -29,6 +29,7 @@ struct package_set {
         const char *language; /* set by the caller: "python", or "javascript" for both languages of Node */
         struct package_spec *specs;
         size_t n;
+        const char *lock; /* the entries of a package-lock.json, whose packages `specs` names; or NULL */
 };
 
 /*
@@ -54,7 +55,7 @@ int package_set_add_requirements(struct package_set *set, const char *text, cons
  */
 int package_set_add_script(struct package_set *set, const char *code, size_t len, struct csn_error *err);
 
-/* Whether every package has one version and hashes: such a set means the same at any time. */
+/* Whether a set has a lock, or every package has one version and hashes: such a set means the same at any time. */
 bool package_set_is_pinned(const struct package_set *set);
 /* The set as a requirements file, sorted, one package a line; in the arena of the set. */
 char *package_set_text(const struct package_set *set);

@@ -238,7 +238,8 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 /* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
-        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload", "engine.devices" };
+        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload",
+                "engine.devices", "images.layers" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;

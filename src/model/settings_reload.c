@@ -33,6 +33,7 @@ static const char *const live[] = {
         "images.javascript",
         "images.bash",
         "images.e2b",
+        "images.layers",
 };
 
 bool settings_is_live(const struct setting *setting)

@@ -1,7 +1,7 @@
 /*
  * One build of a layer.
  *
- *   waiting -> resolving -> downloading -> installing -> publishing
+ *   waiting -> (probing ->) resolving -> downloading -> installing -> publishing
  *
  * Any step can fail; then a helper thread discards the files, the failure is remembered, and all queries are answered.
  */
@@ -44,6 +44,7 @@ void layer_build_free(struct build *build)
         run_free(build->run);
         package_index_close(build->index);
         json_decref(build->lock);
+        json_decref(build->locked.entries);
         json_decref(build->report);
         layers_abort(packages->layers, &build->staging);
         layers_unlock(packages->layers, build->hash, &build->lock_fd);
@@ -128,14 +129,17 @@ static void set_limits(const struct build *build, struct run_request *request)
         MARK(request, run_request, limits);
 }
 
-static struct run_request *new_run(struct build *build, const char *program)
+/* NULL for `image`: pip and npm are the host's. */
+static struct run_request *new_run(struct build *build, const char *image, const char *program)
 {
         build->run = run_new(build->packages->engine);
         struct run_request *request = run_request(build->run);
         struct arena *arena = run_arena(build->run);
         run_set_owner(build->run, build->domain);
+        run_set_quota(build->run, &build->quota);
+        run_set_charged(build->run);
         SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
-        SET(request, run_request, image, arena_text(arena, "system")); /* pip and npm are the host's */
+        SET(request, run_request, image, arena_text(arena, "%s", image ? image : "system"));
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
         set_limits(build, request);
         return request;
@@ -164,6 +168,26 @@ static const char *log_tail(struct build *build, const struct run_result *result
 static bool went_well(const struct run_result *result)
 {
         return result->status == status_COMPLETED && HAS(result, run_result, exit_code) && result->exit_code == 0;
+}
+
+/* What the engine says of a run that the quota of CPU time refused or ended; NULL: another end. */
+static const char *quota_text(struct build *build, const struct run_result *result)
+{
+        const struct failure *error = &result->error;
+        bool ended = HAS(error, failure, limit) && strcmp(error->limit, QUOTA_CPU) == 0;
+        bool refused = HAS(error, failure, field) && strcmp(error->field, QUOTA_CPU) == 0;
+        if (!HAS(result, run_result, error) || !(ended || refused))
+                return NULL;
+        return arena_text(&build->arena, "%.400s", error->message ? error->message : QUOTA_CPU);
+}
+
+/* The run of a build sandbox is over, and `quota` is its quota_text(). */
+static void end_run(struct build *build, const char *quota)
+{
+        run_free(build->run);
+        build->run = NULL;
+        if (quota)
+                layer_build_fail(build, "build_failed", "%s", quota);
 }
 
 /* The last line of standard output, as JSON; the caller owns the reference.  NULL: no such line. */
@@ -237,8 +261,7 @@ static void on_installed(void *owner, const struct run_result *result)
         const char *tail = well ? "" : log_tail(build, result);
         const char *status = status_name(result->status);
         build->report = last_line(result);
-        run_free(build->run);
-        build->run = NULL;
+        end_run(build, quota_text(build, result));
         if (build->err.code)
                 return;
         if (truncated) {
@@ -277,7 +300,7 @@ static void install(struct build *build)
         build->index = NULL;
         build->files_n = build->meta.key.lock_n;
         build->state = BUILD_INSTALLING;
-        struct run_request *request = new_run(build, build->language->install);
+        struct run_request *request = new_run(build, NULL, build->language->install);
         SET(request, run_request, work_dir, arena_text(run_arena(build->run), "%s", build->work_path));
         run_start(build->run, true, &events, build);
 }
@@ -366,9 +389,9 @@ static void fill_meta(struct build *build, const json_t *report)
                 .warnings_n = build->warnings_n,
                 .key = { .domain = build->domain,
                         .language = build->language->name,
-                        .runtime = text_of(build, report, "runtime"),
-                        .arch = text_of(build, report, "arch"),
-                        .libc = text_of(build, report, "libc"),
+                        .runtime = build->runtime ? build->runtime : text_of(build, report, "runtime"),
+                        .arch = build->arch ? build->arch : text_of(build, report, "arch"),
+                        .libc = build->libc ? build->libc : text_of(build, report, "libc"),
                         .image = "host",
                         .index = build->language->url(settings),
                         .build = PACKAGES_BUILD_VERSION,
@@ -437,7 +460,7 @@ static void explain(struct build *build, const char *tail)
 
 /* ---- resolving ---- */
 
-static void take_lock(struct build *build, json_t *report)
+void layer_build_take_lock(struct build *build, json_t *report)
 {
         json_t *lock = json_object_get(report, "lock");
         if (!build->language->judge(build, lock))
@@ -464,8 +487,7 @@ static void on_resolved(void *owner, const struct run_result *result)
         const char *tail = log_tail(build, result);
         bool well = went_well(result);
         json_t *report = well ? last_line(result) : NULL;
-        run_free(build->run);
-        build->run = NULL;
+        end_run(build, quota_text(build, result));
         if (build->index)
                 package_index_stop_serving(build->index);
         if (!build->err.code && !build->index)
@@ -473,13 +495,12 @@ static void on_resolved(void *owner, const struct run_result *result)
         else if (!build->err.code && !report)
                 explain(build, tail);
         else if (!build->err.code)
-                take_lock(build, report);
+                layer_build_take_lock(build, report);
         json_decref(report);
 }
 
-static void serve_index(void *owner, int listen_fd)
+bool layer_build_open_index(struct build *build, int listen_fd)
 {
-        struct build *build = owner;
         const struct packages *packages = build->packages;
         const struct packages_settings *settings = &packages->settings->packages;
         struct csn_error err;
@@ -497,13 +518,19 @@ static void serve_index(void *owner, int listen_fd)
                 .deny_n = deny_n,
                 .max_bytes = settings->max_bytes,
                 .share = build->domain };
-        if (build->index) { /* a second sandbox for the same run: the first one was lost */
-                fd_close(&listen_fd);
-                return;
-        }
         if (package_index_open(loop_of(build), engine_workers(packages->engine), listen_fd, &options, &build->index,
                     &err) < 0)
                 fail_by(build, &err);
+        return build->index;
+}
+
+static void serve_index(void *owner, int listen_fd)
+{
+        struct build *build = owner;
+        if (build->index) /* a second sandbox for the same run: the first one was lost */
+                fd_close(&listen_fd);
+        else
+                layer_build_open_index(build, listen_fd);
 }
 
 /* The runtime and the installer of a language; NULL: both are there. */
@@ -525,7 +552,7 @@ static void resolve(struct build *build)
                         build->language->installer);
                 return;
         }
-        struct run_request *request = new_run(build, build->language->resolve);
+        struct run_request *request = new_run(build, NULL, build->language->resolve);
         struct arena *arena = run_arena(build->run);
         char *text = build->language->input(build);
         request->files = arena_alloc(arena, sizeof *request->files);
@@ -537,6 +564,44 @@ static void resolve(struct build *build)
         run_set_network(build->run, &network, build);
         run_start(build->run, true, &events, build);
 }
+
+/* ---- the runtime of an image, or of the host for a lock ---- */
+
+static void on_probed(void *owner, const struct run_result *result)
+{
+        struct build *build = owner;
+        const char *tail = log_tail(build, result);
+        json_t *report = went_well(result) ? last_line(result) : NULL;
+        bool same = !build->image ||
+                (HAS(result, run_result, image) && strcmp(result->image.digest, build->image_digest) == 0);
+        end_run(build, quota_text(build, result));
+        if (!build->err.code && !same && report)
+                layer_build_fail(build, "build_failed", "the image %s has changed meanwhile; try again", build->image);
+        else if (!build->err.code && !report)
+                layer_build_fail(build, "build_failed", "the interpreter of %s%s does not work: %s",
+                        build->image ? "the image " : "this host", build->image ? build->image : "", tail);
+        if (!build->err.code) {
+                build->runtime = text_of(build, report, "runtime");
+                build->arch = text_of(build, report, "arch");
+                build->libc = text_of(build, report, "libc");
+                build->state = BUILD_RESOLVING;
+                if (build->set.lock)
+                        build->language->resolve_lock(build);
+                else
+                        resolve(build);
+        }
+        json_decref(report);
+}
+
+static void probe(struct build *build)
+{
+        static const struct run_events events = { .done = on_probed };
+        build->state = BUILD_PROBING;
+        new_run(build, build->image, build->language->probe);
+        run_start(build->run, true, &events, build);
+}
+
+/* ---- the beginning ---- */
 
 static void on_poll(struct timer *timer)
 {
@@ -572,6 +637,8 @@ void layer_build_begin(struct build *build)
                 fail_by(build, &err);
         else if (was_built(build))
                 build->over(build);
+        else if (build->image || build->set.lock)
+                probe(build);
         else
                 resolve(build);
 }

@@ -121,9 +121,8 @@ static const char *module_of(const char *folder)
 }
 
 /* Why an entry of the lock is nothing that the index can serve, as the end of a sentence; NULL: no such reason. */
-static const char *foreign_source(const json_t *entry, const char *name)
+static const char *foreign_source(const json_t *entry)
 {
-        const char *own = json_string_value(json_object_get(entry, "name"));
         const char *address = json_string_value(json_object_get(entry, "resolved"));
         if (json_is_true(json_object_get(entry, "link")))
                 return "is a link to a folder, and a layer has packages of the registry alone";
@@ -132,8 +131,6 @@ static const char *foreign_source(const json_t *entry, const char *name)
         if (json_array_size(json_object_get(entry, "bundleDependencies")) ||
                 json_is_true(json_object_get(entry, "bundleDependencies")))
                 return "has bundled packages, and a layer has packages of the registry alone";
-        if (own && strcmp(own, name) != 0)
-                return "is an alias of another package, and a layer has packages under their own names alone";
         if (address && strncmp(address, PACKAGE_INDEX_BASE "/", sizeof PACKAGE_INDEX_BASE) != 0)
                 return "is from git, an address or a folder, and a layer has packages of the registry alone";
         return NULL;
@@ -142,7 +139,8 @@ static const char *foreign_source(const json_t *entry, const char *name)
 /* The offered file of an entry; NULL: the build has failed. */
 static const struct package_file *file_of(struct build *build, const char *folder, const json_t *entry)
 {
-        const char *name = module_of(folder), *why = name ? foreign_source(entry, name) : NULL;
+        const char *name = module_of(folder), *why = name ? foreign_source(entry) : NULL;
+        const char *alias = json_string_value(json_object_get(entry, "name")), *of = alias ? alias : name;
         const char *address = json_string_value(json_object_get(entry, "resolved"));
         const char *version = json_string_value(json_object_get(entry, "version"));
         const char *hash = json_string_value(json_object_get(entry, "integrity"));
@@ -151,7 +149,7 @@ static const struct package_file *file_of(struct build *build, const char *folde
                 layer_build_fail(build, "not_allowed", "%.100s %s", name, why);
         else if (!name)
                 layer_build_fail(build, "not_allowed", "%.100s is no folder of a module", folder);
-        else if (!file || !version || !hash || strcmp(file->name, name) != 0 || strcmp(file->version, version) != 0 ||
+        else if (!file || !version || !hash || strcmp(file->name, of) != 0 || strcmp(file->version, version) != 0 ||
                 strcmp(file->hash, hash) != 0)
                 layer_build_fail(build, "index_untrusted", "%.100s: npm chose a file that the index has not offered", name);
         else
@@ -210,6 +208,8 @@ static void lock_entry(struct build *build, json_t *lock, const char *folder, co
         json_t *optionals = found_optionals(build, lock, folder, json_object_get(entry, "optionalDependencies"));
         json_t *made = json_pack("{s:s, s:s+, s:s}", "version", file->version, "resolved", "file:files/", name,
                 "integrity", file->hash);
+        if (strcmp(module_of(folder), file->name) != 0)
+                json_object_set_new(made, "name", json_string(file->name));
         for (size_t i = 0; i < ARRAY_LEN(kept); i++)
                 if (json_object_get(entry, kept[i]))
                         json_object_set(made, kept[i], json_object_get(entry, kept[i]));
@@ -273,9 +273,25 @@ static int write_json(int work_fd, const char *name, json_t *json, struct csn_er
         return rc;
 }
 
+/* An alias among the packages of a request, which a lock can have, is one for npm ci as well. */
+static void name_aliases(const struct build *build, json_t *package)
+{
+        json_t *dependencies = json_object_get(package, "dependencies");
+        for (size_t i = 0; i < build->set.n; i++) {
+                char folder[sizeof FOLDER + SPEC_NAME_MAX];
+                snprintf(folder, sizeof folder, FOLDER "%s", build->set.specs[i].name);
+                const json_t *entry = json_object_get(build->lock, folder), *of = json_object_get(entry, "name");
+                if (of)
+                        json_object_set_new(dependencies, build->set.specs[i].name,
+                                json_sprintf("npm:%s@%s", json_string_value(of),
+                                        json_string_value(json_object_get(entry, "version"))));
+        }
+}
+
 static int write_lock(const struct build *build, int work_fd, struct csn_error *err)
 {
         json_t *package = own_package(&build->set);
+        name_aliases(build, package);
         json_object_set(build->lock, "", package);
         json_t *lock = json_pack("{s:s, s:s, s:i, s:b, s:O}", "name", OWN_NAME, "version", "1.0.0", "lockfileVersion", 3,
                 "requires", 1, "packages", build->lock);
@@ -335,7 +351,7 @@ static void list_modules(struct build *build)
         size_t n = 0;
         for (size_t i = 0; i < key->lock_n && n < LAYER_MODULES_MAX; i++)
                 if (!strstr(key->lock[i].file, "/" FOLDER))
-                        modules[n++] = key->lock[i].name;
+                        modules[n++] = key->lock[i].file; /* an alias has another name than its package */
         build->meta.modules = modules;
         build->meta.modules_n = n;
 }
@@ -362,11 +378,13 @@ const struct package_language packages_node = {
         .files = (const char *const[]){ "/usr/bin/node", "/usr/bin/npm", NULL },
         .resolve = packages_npm_resolve,
         .install = packages_npm_install,
+        .probe = packages_node_probe,
         .url = url,
         .token_file = token_file,
         .input_name = "package.json",
         .input = input,
         .judge = judge,
+        .resolve_lock = lock_resolve,
         .write_lock = write_lock,
         .finish = finish,
 };

@@ -24,6 +24,14 @@ static bool has_match(const char *pattern)
         return any;
 }
 
+static bool pin_has_module(const struct layer *pin, const char *module)
+{
+        for (size_t i = 0; pin && i < pin->meta.modules_n; i++)
+                if (strcmp(pin->meta.modules[i], module) == 0)
+                        return true;
+        return false;
+}
+
 static bool is_plain_module(const char *name)
 {
         for (const char *at = name; *at; at++)
@@ -33,8 +41,10 @@ static bool is_plain_module(const char *name)
         return name[0] && strlen(name) <= SPEC_NAME_MAX;
 }
 
-static bool node_image_has(const char *package)
+static bool has_node_package(const struct stored_image *image, const char *package)
 {
+        if (image)
+                return image_has_module(image, IMAGE_NODE, package);
         for (size_t i = 0; i < ARRAY_LEN(node_globs); i++) {
                 char pattern[SPEC_NAME_MAX + 100];
                 snprintf(pattern, sizeof pattern, "%s/%s", node_globs[i], package);
@@ -44,8 +54,10 @@ static bool node_image_has(const char *package)
         return false;
 }
 
-static bool python_image_has(const char *module)
+static bool has_python_module(const struct stored_image *image, const char *module)
 {
+        if (image)
+                return image_has_module(image, IMAGE_PYTHON, module);
         static const char *const forms[] = { "/%s", "/%s.py", "/%s.*.so" };
         for (size_t i = 0; i < ARRAY_LEN(python_globs); i++)
                 for (size_t k = 0; k < ARRAY_LEN(forms); k++) {
@@ -106,13 +118,14 @@ static void warn(struct names *names, const char *code, const char *remedy, stru
         buf_done(&names->text);
 }
 
-void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const char *allow, const char *deny,
+void imports_add(struct package_set *set, char *const *imports, size_t imports_n, const struct import_rules *rules,
         struct arena *arena, struct warning **ret_warnings, size_t *ret_n)
 {
         const enum package_kind kind = strcmp(set->language, "python") == 0 ? PACKAGE_PYTHON : PACKAGE_NODE;
         struct names unmapped, refused;
         size_t allowed_n, denied_n;
-        char **allowed = imports_split(allow, arena, &allowed_n), **denied = imports_split(deny, arena, &denied_n);
+        char **allowed = imports_split(rules->allow, arena, &allowed_n);
+        char **denied = imports_split(rules->deny, arena, &denied_n);
         if (kind == PACKAGE_NODE)
                 allowed_n = drop_any(allowed, allowed_n);
         buf_init(&unmapped.text, 16 * KIB);
@@ -125,7 +138,10 @@ void imports_add(struct package_set *set, char *const *imports, size_t imports_n
                                                        : arena_copy(arena, imports[i], strcspn(imports[i], "."));
                 if (known && !package)
                         continue;
-                if (kind == PACKAGE_NODE ? node_image_has(top) : !is_plain_module(top) || python_image_has(top))
+                if (kind == PACKAGE_NODE ? has_node_package(rules->image, top)
+                                         : !is_plain_module(top) || has_python_module(rules->image, top))
+                        continue;
+                if (pin_has_module(rules->pin, top))
                         continue;
                 bool permitted = known && package_is_listed(kind, allowed, allowed_n, package) &&
                         !package_is_listed(kind, denied, denied_n, package);

@@ -2,6 +2,8 @@
  * packages: layers of packages for the requests of runs.
  *
  *   imports    detected imports: their distributions, and what the image has
+ *   image      layers in imported images
+ *   named      existing layers: of a request, and pinned to an image
  *   source     answers to queries: an existing layer, a remembered failure, or a build
  *   build      one build: resolve, judge, download, install, publish
  *   programs   the two Python programs that run in build sandboxes

@@ -69,13 +69,18 @@ const char packages_pip_install[] =
         "    process.exit(1);\n"                                                                                       \
         "}\n"
 
-const char packages_npm_resolve[] = RUN_NPM
+#define RUNTIME                                                                                                        \
+        "process.report.excludeNetwork = true;\n"                                                                      \
+        "const glibc = process.report.getReport().header.glibcVersionRuntime;\n"                                       \
+        "const runtime = process.versions.node, libc = glibc ? `glibc ${glibc}` : 'musl';\n"
+
+const char packages_npm_resolve[] = RUN_NPM RUNTIME
         "npm('install', '--package-lock-only', '--registry=" PACKAGE_INDEX_BASE "/');\n"
         "const { packages } = JSON.parse(fs.readFileSync('package-lock.json', 'utf8'));\n"
-        "process.report.excludeNetwork = true;\n"
-        "const libc = process.report.getReport().header.glibcVersionRuntime;\n"
-        "console.log(JSON.stringify({ runtime: process.versions.node, arch: os.machine(),\n"
-        "    libc: libc ? `glibc ${libc}` : 'musl', lock: packages }));\n";
+        "console.log(JSON.stringify({ runtime, arch: os.machine(), libc, lock: packages }));\n";
+
+const char packages_node_probe[] =
+        "const os = require('node:os');\n" RUNTIME "console.log(JSON.stringify({ runtime, arch: os.machine(), libc }));\n";
 
 /*
  * What leaves the sandbox are regular files, so the links of .bin folders are told; npm's copy of the lock names files

@@ -10,105 +10,18 @@
 #define PRUNE_US 600000000ULL /* between two removals of expired layers */
 #define FILE_MAX (4 * MIB)    /* of a token or certificate file */
 
-/* ---- layers that exist ---- */
-
-static uint64_t big_endian(const uint8_t *bytes)
-{
-        uint64_t number = 0;
-        for (size_t i = 0; i < 8; i++)
-                number = number << 8 | bytes[i];
-        return number;
-}
-
-/* The folder's inode and time of birth (statx(2)): a number of an inode is used again soon after a removal. */
-static uint64_t identity_of(int folder)
-{
-        struct statx of;
-        if (statx(folder, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &of) < 0)
-                return 0;
-        return of.stx_ino * 1000000007 + (uint64_t)of.stx_btime.tv_sec * 1000000000 + of.stx_btime.tv_nsec;
-}
-
-/* query->holds has the descriptor of the layer. */
-static void note_layer(struct layer_query *query, const struct layer *layer, bool cached, uint64_t wait_ms)
-{
-        uint8_t id[LAYER_ID_BYTES];
-        bool python = strcmp(layer->meta.key.language, "python") == 0;
-        struct arena *arena = query->arena;
-        layer_id_parse(layer->id, id);
-        if (python) {
-                query->found.python_high = big_endian(id);
-                query->found.python_low = big_endian(id + 8);
-        } else {
-                query->found.node_high = big_endian(id);
-                query->found.node_low = big_endian(id + 8);
-        }
-        if (!query->uses)
-                query->uses = arena_alloc(arena, LAYERS_OF_RUN * sizeof *query->uses);
-        query->found.folders = query->found.folders * 31 + identity_of(query->holds[query->uses_n]);
-        struct layer_use *use = &query->uses[query->uses_n++];
-        SET(use, layer_use, id, arena_text(arena, "%s", layer->id));
-        SET(use, layer_use, language, arena_text(arena, "%s", layer->meta.key.language));
-        SET(use, layer_use, cached, cached);
-        SET(use, layer_use, wait_ms, wait_ms);
-        use->packages = arena_alloc(arena, (layer->meta.key.lock_n + 1) * sizeof *use->packages);
-        for (size_t i = 0; i < layer->meta.key.lock_n; i++)
-                use->packages[i] = arena_text(arena, "%s%s%s", layer->meta.key.lock[i].name, python ? "==" : "@",
-                        layer->meta.key.lock[i].version);
-        use->packages_n = layer->meta.key.lock_n;
-        MARK(use, layer_use, packages);
-}
-
-static bool is_taken(const struct layer_query *query, const struct layer *layer)
-{
-        bool python = strcmp(layer->meta.key.language, "python") == 0;
-        return python ? query->found.python_high || query->found.python_low
-                      : query->found.node_high || query->found.node_low;
-}
-
-/* A layer of another domain does not exist for this one. */
-static bool may_use(const struct layer_query *query, const struct layer *layer)
-{
-        return !layer->meta.key.domain[0] || strcmp(layer->meta.key.domain, query->owner_key) == 0;
-}
-
-static int use_named(struct packages *packages, struct layer_query *query, struct csn_error *err)
-{
-        const struct run_request *request = query->request;
-        for (size_t i = 0; i < request->layers_n; i++) {
-                struct layer layer;
-                int hold = -1;
-                uint8_t id[LAYER_ID_BYTES];
-                if (!layer_id_parse(request->layers[i], id))
-                        return err_field(err, "/layers", "\"%.60s\" is no id of a layer; see caisson layers list",
-                                request->layers[i]);
-                int rc = layers_find(packages->layers, request->layers[i], query->arena, &layer, &hold, err);
-                if (rc < 0)
-                        return rc;
-                if (rc == 0 || !may_use(query, &layer)) {
-                        fd_close(&hold);
-                        return err_field(err, "/layers", "there is no layer %.60s; see caisson layers list",
-                                request->layers[i]);
-                }
-                if (is_taken(query, &layer)) {
-                        fd_close(&hold);
-                        return err_field(err, "/layers", "a run has one layer of a language; %.60s is the second one",
-                                request->layers[i]);
-                }
-                query->holds[query->uses_n] = hold;
-                note_layer(query, &layer, true, 0);
-        }
-        return 0;
-}
-
 /* ---- requests ---- */
 
 static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
 
-/* Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash. */
-static char *runtime_identity(const struct package_language *language, struct arena *arena)
+/*
+ * Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash.  Of a language
+ * that asks an image for its runtime, the image as well.
+ */
+static char *runtime_identity(const struct package_language *language, const struct stored_image *image,
+        struct arena *arena)
 {
-        char *text = arena_text(arena, "%s", "");
+        char *text = arena_text(arena, "%s", language->probe && image ? image->digest : "");
         for (size_t i = 0; language->files[i]; i++) {
                 struct stat st = { 0 };
                 if (stat(language->files[i], &st) == 0)
@@ -144,9 +57,17 @@ static void add_warnings(struct layer_query *query, const struct warning *more, 
         query->warnings_n += more_n;
 }
 
-/* A text of requirements and a block of PEP 723 are of Python alone. */
+static int check_count(const struct package_set *set, const struct packages_settings *settings, struct csn_error *err)
+{
+        return set->n <= settings->max_count
+                ? 0
+                : err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
+                          settings->max_count);
+}
+
+/* A text of requirements and a block of PEP 723 are of Python alone, and a lock is of Node alone. */
 static int make_set(const struct packages *packages, const struct package_language *language, struct layer_query *query,
-        struct package_set *set, struct csn_error *err)
+        const struct layer *pin, struct package_set *set, struct csn_error *err)
 {
         const struct run_request *request = query->request;
         const struct packages_settings *settings = &packages->settings->packages;
@@ -158,6 +79,11 @@ static int make_set(const struct packages *packages, const struct package_langua
                 if (is_of(language, query, &text) && package_set_add(set, text, "/packages", err) < 0)
                         return -err->code;
         }
+        if (!is_python && HAS(request, run_request, lock)) {
+                if (set->n)
+                        return err_field(err, "/lock", "lock and packages of Node are named; give one of both");
+                return lock_read(set, request->lock, err) < 0 ? -err->code : check_count(set, settings, err);
+        }
         if (is_python && HAS(request, run_request, requirements) &&
                 package_set_add_requirements(set, request->requirements, "/requirements", err) < 0)
                 return -err->code;
@@ -165,16 +91,17 @@ static int make_set(const struct packages *packages, const struct package_langua
                 package_set_add_script(set, request->code.bytes, request->code.len, err) < 0)
                 return -err->code;
         if (is_own && request->deps == deps_AUTO) {
+                const struct import_rules rules = { settings->allow, settings->deny, query->image, pin };
                 struct warning *warnings;
                 size_t n;
-                imports_add(set, query->imports, query->imports_n, settings->allow, settings->deny, query->arena,
-                        &warnings, &n);
+                if (packages_know_image(query->image, err) < 0)
+                        return -err->code;
+                imports_add(set, query->imports, query->imports_n, &rules, query->arena, &warnings, &n);
                 add_warnings(query, warnings, n);
         }
-        if (set->n > settings->max_count)
-                return err_field(err, "/packages", "%zu packages are named; packages.max_count=%" PRIu64, set->n,
-                        settings->max_count);
-        return 0;
+        if (set->n && pin && named_add_pin(set, pin, err) < 0)
+                return -err->code;
+        return check_count(set, settings, err);
 }
 
 static void hash_request(const struct packages *packages, const struct package_language *language,
@@ -182,8 +109,9 @@ static void hash_request(const struct packages *packages, const struct package_l
 {
         struct buf text;
         buf_init(&text, 32 * MIB);
-        buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
-                runtime_identity(language, set->arena), language->url(packages->settings), package_set_text(set));
+        buf_printf(&text, "%s\n%s\n%s\n%s\n%s\n%s%s", PACKAGES_BUILD_VERSION, query->owner_key, set->language,
+                runtime_identity(language, query->image, set->arena), language->url(packages->settings),
+                package_set_text(set), set->lock ? set->lock : "");
         files_sha256_bytes(text.bytes, text.len, ret);
         buf_done(&text);
 }
@@ -200,7 +128,7 @@ static int use_remembered(struct packages *packages, struct layer_query *query, 
                 return rc;
         rc = layers_find(packages->layers, id, query->arena, &layer, &query->holds[query->uses_n], err);
         if (rc > 0)
-                note_layer(query, &layer, true, 0);
+                named_note(query, &layer, true, 0);
         return rc;
 }
 
@@ -231,19 +159,32 @@ static void prune(struct job *job)
         struct packages *packages = job->owner;
         struct layers_pruned pruned;
         struct csn_error err;
-        int rc = layers_prune(packages->layers, packages->prune_bytes, packages->prune_ttl_ms, time_now_ms(), &pruned,
-                &err);
-        if (rc < 0)
+        const struct layers_prune_rules rules = { .max_bytes = packages->prune_bytes,
+                .ttl_ms = packages->prune_ttl_ms,
+                .now_ms = time_now_ms(),
+                .kept = packages->prune_kept,
+                .kept_n = packages->prune_kept_n };
+        if (layers_prune(packages->layers, &rules, &pruned, &err) < 0)
                 log_text(LOG_WARN, "remove expired layers: %s", err.text);
 }
 
 static void begin_prune(struct packages *packages)
 {
+        struct csn_error err;
         packages->prune_again = packages->prune.active;
         if (packages->prune.active)
                 return;
         packages->prune_bytes = packages->settings->packages.cache_bytes;
         packages->prune_ttl_ms = packages->settings->packages.cache_ttl;
+        arena_done(&packages->prune_arena);
+        packages->prune_arena = (struct arena){ 0 };
+        /* No layer is removed while the setting has an error. */
+        if (image_pins(packages->settings->images.layers, NULL, &packages->prune_arena, &packages->prune_kept,
+                    &packages->prune_kept_n, &err) < 0) {
+                log_text(LOG_WARN, "no layers are removed: %s", err.text);
+                loop_timer(engine_loop(packages->engine), &packages->pruning, PRUNE_US);
+                return;
+        }
         worker_submit(engine_workers(packages->engine), "packages", &packages->prune);
 }
 
@@ -297,7 +238,7 @@ static void answer(struct build *build, struct layer_query *query)
         if (err.code && build->problem)
                 note_problem(query, build->problem);
         if (!err.code) {
-                note_layer(query, &layer, false, waited_ms);
+                named_note(query, &layer, false, waited_ms);
                 if (find_next(packages, query, &err) == 0)
                         return;
         }
@@ -386,10 +327,17 @@ static int join_build(struct packages *packages, const struct package_language *
                         .over = on_over,
                         .due = on_due };
                 build->domain = arena_text(&build->arena, "%s", query->owner_key);
+                build->quota = query->quota ? *query->quota : (struct run_quota){ 0 };
                 build->language = language;
                 build->token = token_of(packages, language);
+                if (query->image && language->probe) {
+                        build->image = arena_text(&build->arena, "%s", query->image->name);
+                        build->image_digest = arena_text(&build->arena, "%s", query->image->digest);
+                }
                 build->set = (struct package_set){ .arena = &build->arena, .language = language->name };
                 package_set_add_requirements(&build->set, package_set_text(set), "/packages", err);
+                if (set->lock)
+                        build->set.lock = arena_text(&build->arena, "%s", set->lock);
                 snprintf(build->hash, sizeof build->hash, "%s", hash);
                 *at = build;
                 packages->builds_n++;
@@ -410,6 +358,8 @@ static bool names_packages(const struct package_language *language, const struct
         bool names = own_language(query) == language && request->deps == deps_AUTO;
         if (language == &packages_python)
                 names = names || HAS(request, run_request, requirements) || request->packages_from_code;
+        else
+                names = names || HAS(request, run_request, lock);
         for (size_t i = 0; i < request->packages_n && !names; i++) {
                 const char *text = request->packages[i];
                 names = is_of(language, query, &text);
@@ -425,32 +375,49 @@ static void warn_off(struct layer_query *query, const char *text)
         add_warnings(query, &warning, 1);
 }
 
-/* The packages of one language: 1 if the query has its layer or needs none; 0: the query waits. */
+/* The layer of the packages that the request names: 1 if the query has the layer; 0: the query waits. */
+static int find_set(struct packages *packages, const struct package_language *language, struct layer_query *query,
+        struct package_set *set, struct csn_error *err)
+{
+        char hash[LAYER_HASH_MAX];
+        if (packages_fit_image(language, query->image, err) < 0)
+                return -err->code;
+        if (named_has(query, language))
+                return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");
+        hash_request(packages, language, query, set, hash);
+        int rc = use_remembered(packages, query, set, hash, err);
+        if (rc == 0)
+                rc = fail_remembered(packages, query, hash, err);
+        return rc ? rc : join_build(packages, language, query, set, hash, err);
+}
+
+/*
+ * The packages of one language: 1 if the query has its layer or needs none; 0: the query waits.  The layer that is
+ * pinned to the image is used as it is, or its packages become part of the layer of the request.
+ */
 static int find_one(struct packages *packages, const struct package_language *language, struct layer_query *query,
         struct csn_error *err)
 {
-        char hash[LAYER_HASH_MAX];
         struct package_set set = { .arena = query->arena, .language = language->name };
-        bool is_python = language == &packages_python;
-        if (!language->url(packages->settings)[0]) {
-                if (names_packages(language, query))
-                        warn_off(query,
-                                arena_text(query->arena, "the setting %s names no index; the image has to have the packages",
-                                        language->url_setting));
-                return 1;
-        }
-        if (make_set(packages, language, query, &set, err) < 0)
+        struct layer pin;
+        auto_fd hold = -1;
+        const bool is_off = !language->url(packages->settings)[0];
+        int pinned = named_has(query, language) ? 0 : named_find_pin(packages, language, query, &pin, &hold, err);
+        if (pinned < 0)
+                return pinned;
+        if (is_off && names_packages(language, query))
+                warn_off(query,
+                        arena_text(query->arena, "the setting %s names no index; the image has to have the packages",
+                                language->url_setting));
+        if (!is_off && make_set(packages, language, query, pinned ? &pin : NULL, &set, err) < 0)
                 return -err->code;
-        if (!set.n)
-                return 1;
-        if (is_python ? query->found.python_high || query->found.python_low
-                      : query->found.node_high || query->found.node_low)
-                return err_field(err, "/packages", "a run has one layer of a language: give layers or packages");
-        hash_request(packages, language, query, &set, hash);
-        int rc = use_remembered(packages, query, &set, hash, err);
-        if (rc == 0)
-                rc = fail_remembered(packages, query, hash, err);
-        return rc ? rc : join_build(packages, language, query, &set, hash, err);
+        if (set.n)
+                return find_set(packages, language, query, &set, err);
+        if (pinned) {
+                query->holds[query->uses_n] = take_fd(&hold);
+                named_note(query, &pin, true, 0);
+        }
+        return 1;
 }
 
 /* The languages in their order, one after the other, because a query waits for one build at a time. */
@@ -479,7 +446,7 @@ static void warn_unnamed(struct layer_query *query)
 static int find(void *owner, struct layer_query *query, struct csn_error *err)
 {
         struct packages *packages = owner;
-        int rc = use_named(packages, query, err);
+        int rc = named_use(packages, query, err);
         if (rc < 0)
                 return rc;
         query->next_language = 0;
@@ -500,6 +467,7 @@ void packages_free(struct packages *packages)
                 free(packages->tokens[i]);
         }
         package_trust_free(packages->trust);
+        arena_done(&packages->prune_arena);
         free(packages);
 }
 

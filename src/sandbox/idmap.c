@@ -136,7 +136,8 @@ int idmap_image(int images_dir, const struct wire_shape *shape, uint32_t first, 
 
 int idmap_mount(int mount_fd, uint32_t on_disk, uint32_t first, uint32_t count, struct csn_error *err)
 {
-        auto_fd map = make_map(&(const struct id_map){ .uid = on_disk, .gid = on_disk, .first = first, .n = count }, err);
+        const struct id_map ids = { .uid = on_disk, .gid = on_disk, .first = first, .n = count };
+        auto_fd map = make_map(&ids, err);
         if (map < 0)
                 return map;
         struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)map };

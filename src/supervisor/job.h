@@ -91,7 +91,7 @@ void job_freeze_failed(struct job *job, const struct csn_error *error);
 void job_exit_early(struct job *job, unsigned status);
 /* Kill all processes now.  `reason` is a set of WIRE_ reasons, added to the reasons of the exit. */
 void job_kill(struct job *job, unsigned reason);
-/* Kill a job whose program has not begun, and send REFUSED with this error. */
+/* Kill a job before its program has begun, and send REFUSED with this error. */
 void job_refuse(struct job *job, const struct csn_error *error);
 /* The outer init reports the death of a process.  false: the process belongs to another job. */
 bool job_process_died(struct job *job, const struct outer_init_message *died);

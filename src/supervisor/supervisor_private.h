@@ -22,7 +22,7 @@ struct supervisor {
         struct abilities abilities;
         struct cgroup_base *cgroups;
         struct shared_trees dirs;          /* opened before the engine can touch them; -1: none */
-        struct domain *common;             /* of all sandboxes whose shape names no domain */
+        struct domain *common;             /* of all sandboxes with domain 0 */
         struct domain *domains;
         struct job *jobs;
         struct zygote *zygotes;

@@ -95,6 +95,12 @@ def python_root():
     return found
 
 
+def node_root(files=None):
+    """Bash, Node and more files, {path: text}."""
+    return [*programs_of('/usr/bin/bash', '/usr/bin/cat', os.path.realpath('/usr/bin/node')), member('etc/marker', b'in the image\n'),
+            *(member(path, text.encode()) for path, text in (files or {}).items())]
+
+
 def write(path, members):
     path.write_bytes(members if isinstance(members, bytes) else tar(members))
     return path

@@ -490,6 +490,13 @@ static void verifying_finds_each_change_of_the_tree(void)
 
 /* ---- removal ---- */
 
+static int prune(struct layers *layers, uint64_t max_bytes, uint64_t ttl_ms, int64_t now_ms,
+        struct layers_pruned *ret)
+{
+        const struct layers_prune_rules rules = { .max_bytes = max_bytes, .ttl_ms = ttl_ms, .now_ms = now_ms };
+        return layers_prune(layers, &rules, ret, &err);
+}
+
 static void layers_go_by_age_and_by_their_last_use_unless_held(void)
 {
         struct layers *layers = fresh_layers();
@@ -511,19 +518,39 @@ static void layers_go_by_age_and_by_their_last_use_unless_held(void)
         for (size_t i = 0; i < n; i++)
                 CHECK(strcmp(list[i].id, id[i]) == 0 && !list[i].fault);
 
-        CHECK(layers_prune(layers, 0, 200000, now, &pruned, &err) == 0 && pruned.layers == 0);
-        CHECK(layers_prune(layers, 0, 50000, now, &pruned, &err) == 0 && pruned.layers == 1 && pruned.bytes == 20);
+        CHECK(prune(layers, 0, 200000, now, &pruned) == 0 && pruned.layers == 0);
+        CHECK(prune(layers, 0, 50000, now, &pruned) == 0 && pruned.layers == 1 && pruned.bytes == 20);
         CHECK(access(in_folder("%s", id[0] + 4), F_OK) == 0 && access(in_folder("%s", id[1] + 4), F_OK) < 0 &&
                 access(in_folder("%s", id[2] + 4), F_OK) == 0);
         /* Four layers of 20 bytes: the pinned one was used least recently and goes first.  Then the held one stays. */
-        CHECK(layers_prune(layers, 79, 200000, now, &pruned, &err) == 0 && pruned.layers == 1);
+        CHECK(prune(layers, 79, 200000, now, &pruned) == 0 && pruned.layers == 1);
         CHECK(access(in_folder("%s", id[0] + 4), F_OK) < 0);
-        CHECK(layers_prune(layers, 59, 200000, now, &pruned, &err) == 0 && pruned.layers == 1);
+        CHECK(prune(layers, 59, 200000, now, &pruned) == 0 && pruned.layers == 1);
         CHECK(access(in_folder("%s", id[2] + 4), F_OK) == 0 && access(in_folder("%s", id[3] + 4), F_OK) < 0);
         /* Without the hold the expired layer goes. */
         fd_close(&held);
-        CHECK(layers_prune(layers, 0, 50000, now, &pruned, &err) == 0 && pruned.layers == 1);
+        CHECK(prune(layers, 0, 50000, now, &pruned) == 0 && pruned.layers == 1);
         CHECK(is_there(layers, id[4]) && count_names(in_folder(".staging")) == 0);
+        layers_close(layers);
+}
+
+static void layers_of_the_rules_stay(void)
+{
+        struct layers *layers = fresh_layers();
+        struct layers_pruned pruned;
+        char id[3][LAYER_ID_MAX];
+        int64_t now = time_now_ms();
+        for (int i = 0; i < 3; i++) {
+                char build[2] = { (char)('0' + i), 0 };
+                CHECK(publish(layers, build, "0123456789", false, id[i]) == 0);
+                set_used(id[i], now - 100000 + 1000 * i);
+        }
+        const char *const kept[] = { "lyr_", id[0] };
+        struct layers_prune_rules rules = { .ttl_ms = 50000, .now_ms = now, .kept = kept, .kept_n = ARRAY_LEN(kept) };
+        CHECK(layers_prune(layers, &rules, &pruned, &err) == 0 && pruned.layers == 2 && is_there(layers, id[0]));
+        rules.ttl_ms = 200000;
+        rules.max_bytes = 1;
+        CHECK(layers_prune(layers, &rules, &pruned, &err) == 0 && pruned.layers == 0 && is_there(layers, id[0]));
         layers_close(layers);
 }
 
@@ -542,7 +569,7 @@ static void a_use_counts_and_damaged_layers_are_listed_and_pruned(void)
         CHECK(truncate(in_folder("%s/meta.json", two + 4), 10) == 0);
         CHECK(layers_list(layers, &arena, &list, &n, &err) == 0 && n == 2);
         CHECK((strcmp(list[0].id, two) == 0 ? list[0] : list[1]).fault);
-        CHECK(layers_prune(layers, 0, 3600000, time_now_ms(), &pruned, &err) == 0 && pruned.layers == 1 &&
+        CHECK(prune(layers, 0, 3600000, time_now_ms(), &pruned) == 0 && pruned.layers == 1 &&
                 is_there(layers, one));
         layers_close(layers);
 }
@@ -650,7 +677,7 @@ static void answers_and_failures_are_remembered_for_their_time(void)
         struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
         write_file(dir, ".temporary", "", 0600);
         CHECK(utimensat(dir, "r1", old, 0) == 0 && utimensat(dir, ".temporary", old, 0) == 0);
-        CHECK(layers_prune(layers, 0, 60000, time_now_ms(), &pruned, &err) == 0);
+        CHECK(prune(layers, 0, 60000, time_now_ms(), &pruned) == 0);
         CHECK(faccessat(dir, "r1", F_OK, 0) < 0 && faccessat(dir, "r2", F_OK, 0) == 0 &&
                 faccessat(dir, ".temporary", F_OK, 0) < 0);
         layers_close(layers);
@@ -752,6 +779,7 @@ int main(void)
         RUN(what_replaces_parts_of_a_layer_is_a_miss);
         RUN(verifying_finds_each_change_of_the_tree);
         RUN(layers_go_by_age_and_by_their_last_use_unless_held);
+        RUN(layers_of_the_rules_stay);
         RUN(a_use_counts_and_damaged_layers_are_listed_and_pruned);
         RUN(a_removed_layer_stays_for_its_holders);
         RUN(one_builder_has_the_lock_of_a_key);

@@ -70,39 +70,10 @@ int launch_find_image(struct launch *launch, struct csn_error *err)
         if (rc < 0)
                 return rc;
         launch->image = image;
+        if (image_pins(launch->settings->images.layers, image->name, &launch->arena, &launch->pinned, &launch->pinned_n,
+                    err) < 0)
+                return -err->code;
         return launch->persistent ? 0 : launch_interpreter(launch, launch->language, &launch->interpreter, err);
-}
-
-/* The version in the name of the host's interpreter, such as 3.11. */
-static void host_version(char *ret, size_t size)
-{
-        char target[64];
-        ssize_t len = readlink(lang_python.interpreter, target, sizeof target - 1);
-        target[len > 0 ? len : 0] = 0;
-        const char *name = strstr(target, "python");
-        snprintf(ret, size, "%s", name ? name + strlen("python") : "");
-}
-
-int launch_check_layers(const struct launch *launch, struct csn_error *err)
-{
-        const struct stored_image *image = launch->image;
-        char version[32];
-        if (!image)
-                return 0;
-        if (launch->request.deps == deps_AUTO)
-                return err_field(err, "/deps",
-                        "deps is \"auto\", which knows the modules of the host and not those of the image \"%s\"; name the "
-                        "packages, or leave out the image",
-                        image->name);
-        host_version(version, sizeof version);
-        const char *own = image->interpreters[IMAGE_PYTHON].version;
-        if (launch->language == &lang_python && image->has_glibc && version[0] && strcmp(own, version) == 0)
-                return 0;
-        return err_field(err, "/image",
-                "image is \"%s\", and packages are installed for Python %s with the GNU C library; the image has %s%s%s. "
-                "Leave out packages, requirements and layers, or the image",
-                image->name, version[0] ? version : "of the host", own[0] ? "Python " : "no known Python", own,
-                image->has_glibc ? "" : " with another C library");
 }
 
 void launch_describe_image(const struct launch *launch, struct image_use *ret)

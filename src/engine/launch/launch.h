@@ -139,6 +139,8 @@ struct launch {
         const struct backend *backend;
         int ahead;                             /* enum image: modules that are loaded ahead; SYSTEM with an image */
         const struct stored_image *image;      /* in the arena; NULL: the host's own file system */
+        const char *const *pinned;             /* ids of layers that images.layers pins to the image */
+        size_t pinned_n;
         int image_hold;                        /* keeps the image from removal, or -1 */
         const char *interpreter;               /* path in the image; NULL: that of the language */
         struct wire_shape shape;
@@ -209,11 +211,6 @@ json_t *launch_as_execution(const struct launch *launch);
  */
 int launch_interpreter(const struct launch *launch, const struct language *language, const char **ret,
         struct csn_error *err);
-/*
- * Whether the image of the request can have layers of packages, which are built for the host's interpreters: its Python
- * has the version of the host's, and it has the GNU C library.  Errors: CSN_E_INPUT with the field.
- */
-int launch_check_layers(const struct launch *launch, struct csn_error *err);
 /* The image for a record, in the memory of the launch, which has an image. */
 void launch_describe_image(const struct launch *launch, struct image_use *ret);
 /* Add a warning to the record; `code` is a stable name.  Warnings beyond LAUNCH_WARNINGS_MAX are dropped. */

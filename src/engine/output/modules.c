@@ -1,7 +1,7 @@
 /*
  * The hint for an import that fails: the installed module with the nearest name.  The names are those of the run's
  * packages, and those in the module folders of this host's Python or Node, because a sandbox sees the same /usr; in an
- * image, those of its distributions of Python.
+ * imported image, those that the image lists.
  */
 #include "engine/output/verdict.h"
 
@@ -11,7 +11,7 @@
 
 #define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
 
-#define PACKAGES_NAMED_MAX 20          /* packages of the run that a hint lists */
+#define PACKAGES_NAMED_MAX 20          /* packages of the run that a hint lists, and as many of an image */
 
 static const char *const python_folders[] = { "/usr/lib/python3.[0-9]*", "/usr/lib/python3/dist-packages",
         "/usr/local/lib/python3.[0-9]*/dist-packages", NULL };
@@ -84,8 +84,8 @@ static size_t name_length(const char *package)
 
 static void consider_image(struct nearest *nearest, const struct complaint *of)
 {
-        for (size_t i = 0; i < of->libraries_n; i++)
-                consider(nearest, of->libraries[i], strcspn(of->libraries[i], " "));
+        for (size_t i = 0; i < of->modules_n; i++)
+                consider(nearest, of->modules[i], strlen(of->modules[i]));
 }
 
 static const char *modules_nearest(const struct complaint *of, const struct missing *kind, const char *wanted,
@@ -97,7 +97,7 @@ static const char *modules_nearest(const struct complaint *of, const struct miss
                 if (strcmp(of->layers[i].language, python ? "python" : "javascript") == 0)
                         for (size_t k = 0; k < of->layers[i].packages_n; k++)
                                 consider(nearest, of->layers[i].packages[k], name_length(of->layers[i].packages[k]));
-        if (of->image && python)
+        if (of->image)
                 consider_image(nearest, of);
         for (size_t i = 0; !of->image && kind->folders[i]; i++) {
                 glob_t found = { 0 };
@@ -129,6 +129,21 @@ static const char *packages_text(const struct complaint *of, struct arena *arena
         return n ? arena_text(arena, " The packages of this run are %s.", text) : "";
 }
 
+/* " The image has numpy 1.24.2, six 1.16.0 and 40 more: caisson image show NAME."; "": it has none, or is the host's. */
+static const char *image_text(const struct complaint *of, struct arena *arena)
+{
+        const char *text = "";
+        size_t n = of->installed_n < PACKAGES_NAMED_MAX ? of->installed_n : PACKAGES_NAMED_MAX;
+        if (!of->image || !n)
+                return "";
+        for (size_t i = 0; i < n; i++)
+                text = arena_text(arena, "%s%s%.100s", text, i ? ", " : "", of->installed[i]);
+        return n == of->installed_n
+                ? arena_text(arena, " The image has %s.", text)
+                : arena_text(arena, " The image has %s and %zu more, see caisson image show %s.", text,
+                          of->installed_n - n, of->image);
+}
+
 char *modules_advice(const struct complaint *of, struct arena *arena)
 {
         for (size_t i = 0; of->message && i < ARRAY_LEN(kinds); i++) {
@@ -143,11 +158,11 @@ char *modules_advice(const struct complaint *of, struct arena *arena)
                         return NULL;
                 const char *name = arena_copy(arena, text, len), *near = modules_nearest(of, kind, name, &nearest);
                 return arena_text(arena,
-                        "The module %s is not installed in %s%s.%s%s%s%s Use %s or an installed package, or name the "
+                        "The module %s is not installed in %s%s.%s%s%s%s%s Use %s or an installed package, or name the "
                         "package in the field packages.",
                         name, of->image ? "the image " : "this image", of->image ? of->image : "",
                         near ? " Did you mean " : "", near ? near : "", near ? "?" : "", packages_text(of, arena),
-                        kind->library);
+                        image_text(of, arena), kind->library);
         }
         return NULL;
 }

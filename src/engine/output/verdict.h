@@ -52,8 +52,10 @@ struct complaint {
         struct bytes code, printed;    /* the program's text; its standard error */
         int exit_status;               /* or -1 */
         const char *image;             /* name of the imported image, or NULL */
-        const char *const *libraries;  /* of the image: "numpy 1.24.2" */
-        size_t libraries_n;
+        const char *const *modules;    /* of the image, in the program's language */
+        size_t modules_n;
+        const char *const *installed;  /* of the image: "numpy 1.24.2", or packages of Node */
+        size_t installed_n;
         const struct layer_use *layers; /* of the run */
         size_t layers_n;
 };
@@ -66,8 +68,8 @@ const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
 /*
  * The advice for a program of Python or Node that imports a missing module (modules.c): names the module, the installed
- * module with the nearest name, the packages of the run, and how to ask for a package.  NULL: another failure.  The
- * text lives in the arena.
+ * module with the nearest name, the packages of the run and of an imported image, and how to ask for a package.  NULL:
+ * another failure.  The text lives in the arena.
  */
 char *modules_advice(const struct complaint *complaint, struct arena *arena);
 

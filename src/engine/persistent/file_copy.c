@@ -26,6 +26,11 @@
 #define CHANGED "run/caisson/changed"                      /* SANDBOX_CHANGED */
 #define IS_IMAGE "[ \"$(stat -f -c %T /)\" = overlayfs ]"    /* the whole root is an overlay, as in an image with root */
 
+/* The mount points of layers, which are read-only and belong to one sandbox (src/sandbox/mount.c). */
+#define LAYERS                                                                                                         \
+        "layers=(); for one in packages node_modules; do [ \"$(stat -c %d opt/$one 2>&1)\" = \"$(stat -c %d opt 2>&1)\" ] || " \
+        "layers+=(--exclude=\"./opt/$one\"); done\n"
+
 /*
  * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there
  * it is told to go on. A tar or a list that did not come to its end fails the whole.
@@ -35,17 +40,17 @@ static const char save_script[] =
         "keep() { tar --create --file=- --numeric-owner --xattrs --xattrs-exclude='user.overlay.*' --warning=no-file-ignored \"$@\"; }\n"
         "if [ \"$(id -u)\" != 0 ]; then keep --one-file-system ./home/user ./tmp; exit; fi\n"
         "(cd " CHANGED " && find . -ignore_readdir_race -mindepth 1 -type c -printf '%P\\0') >run/.removed || exit 2\n"
-        IS_IMAGE " && trees=(tmp run/.removed) || { GLOBIGNORE=" ALL_BUT "; trees=(*); }\n"
-        "keep --one-file-system --anchored --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
+        LAYERS IS_IMAGE " && trees=(tmp run/.removed) || { GLOBIGNORE=" ALL_BUT "; trees=(*); }\n"
+        "keep --one-file-system --anchored \"${layers[@]}\" --exclude='./opt/caisson*' --exclude='./run/caisson*' --exclude=./run/sudo.socket \"${trees[@]/#/./}\"\n"
         "status=$?; rm -f run/.removed; [ $status -le 1 ] || exit $status\n"
         "cd " CHANGED " && find . -ignore_readdir_race -mindepth 1 \\( -path ./run/caisson -o -path ./run/sudo.socket -o -path ./usr/local/bin/sudo \\) -prune "
         "-o ! -type c -print0 | keep --null --no-recursion --ignore-failed-read --files-from=-\n";
 
 static const char load_script[] =
-        "cd /\n"
+        "cd /\n" LAYERS
         "GLOBIGNORE=" ALL_BUT "; trees=(*); [ \"$(id -u)\" = 0 ] || trees=(home/user tmp); ! " IS_IMAGE " || trees=(home/user run tmp)\n"
         "for one in \"${trees[@]}\"; do find \"./$one\" -xdev ! -path ./home/user ! -path './opt/caisson*' ! -path './run/caisson*' ! -path ./run/sudo.socket -delete; done 2>/dev/null\n"
-        "tar --extract --file=- --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
+        "tar --extract --file=- --anchored \"${layers[@]}\" --ignore-zeros --numeric-owner --xattrs --xattrs-include='user.*' --preserve-permissions || exit\n"
         "[ ! -e run/.removed ] || { xargs -0r rm -rf -- <run/.removed; rm -f run/.removed; }\n";
 
 static const char unpack_script[] =

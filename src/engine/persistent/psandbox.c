@@ -587,6 +587,7 @@ static void as_run_request(const struct sandbox_request *from, struct arena *are
         TAKE(cgroup);
         TAKE(tools);
         TAKE(requirements);
+        TAKE(lock);
 #undef TAKE
         to->packages = from->packages;
         to->packages_n = from->packages_n;

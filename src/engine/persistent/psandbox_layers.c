@@ -23,22 +23,21 @@ int psandbox_find_layers(struct psandbox *psandbox,
 {
         struct engine *engine = psandbox->engine;
         const struct run_request *request = &psandbox->launch.request;
-        if (!layers_are_wanted(request))
+        if (!layers_are_wanted(&psandbox->launch))
                 return 1;
-        if (launch_check_layers(&psandbox->launch, err) < 0)
-                return -err->code;
-        if (!engine->layer_source)
-                return err_field(err, request->layers_n ? "/layers" : "/packages",
-                        "layers of packages need a daemon that keeps its state (engine.state_dir)");
         psandbox->layers = (struct layer_query){ .request = request,
                 .language = lang_python.name,
+                .image = psandbox->launch.image,
+                .pinned = psandbox->launch.pinned,
+                .pinned_n = psandbox->launch.pinned_n,
                 .owner_key = psandbox->owner,
+                .quota = &psandbox->quota,
                 .arena = &psandbox->launch.arena,
                 .done = on_found,
                 .owner = psandbox,
                 .holds = { -1, -1 } };
         psandbox->has_layers = found;
-        int rc = engine->layer_source->find(engine->layer_source_owner, &psandbox->layers, err);
+        int rc = layers_ask(engine, &psandbox->layers, err);
         psandbox->waits_for_layers = rc == 0;
         if (rc > 0)
                 use(psandbox);

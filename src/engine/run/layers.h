@@ -11,12 +11,18 @@
 
 #define LAYERS_OF_RUN 2 /* one of Python, one of Node */
 
+struct run_quota;
+
 /* A question to the source, embedded in the object that asks. */
 struct layer_query {
         /* Set by the asker; all texts are the asker's until the answer, or until forget(). */
         const struct run_request *request;
         const char *language;  /* "python", "javascript", "typescript", "bash" */
+        const struct stored_image *image; /* of the programs; NULL: the host's own file system */
+        const char *const *pinned;        /* ids of layers, pinned to the image by the administrator */
+        size_t pinned_n;
         const char *owner_key; /* the trust domain of a layer that is built (docs/design/packages.md) */
+        const struct run_quota *quota; /* of the owner's key, for builds; NULL: none */
         char **imports; /* modules that the program cannot do without, for deps "auto" */
         size_t imports_n;
         struct arena *arena; /* for the texts of the answer */
@@ -54,8 +60,8 @@ struct layer_source {
         void (*end)(void *owner);
 };
 
-/* Whether a request names layers, or packages that are installed in one. */
-bool layers_are_wanted(const struct run_request *request);
+/* Whether a request names layers or packages to install, or the image of the request has layers. */
+bool layers_are_wanted(const struct launch *launch);
 /*
  * Convert the error of a query for an asker that has no record.  If the query has a problem, the code becomes
  * CSN_E_BUSY for a retryable problem, else CSN_E_INPUT.  The text begins with the code of the problem.

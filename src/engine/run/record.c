@@ -186,10 +186,14 @@ static const char *advise(struct run *run, int error_errno)
         const struct run_result *result = &run->result;
         const struct failure *error = &result->error;
         const struct stored_image *image = run->launch.image;
+        const bool python = run->launch.language == &lang_python;
+        const enum image_language kind = python ? IMAGE_PYTHON : IMAGE_NODE;
         const struct complaint complaint = {
                 .image = image ? image->name : NULL,
-                .libraries = image ? image->libraries : NULL,
-                .libraries_n = image ? image->libraries_n : 0,
+                .modules = image ? image->modules[kind] : NULL,
+                .modules_n = image ? image->modules_n[kind] : 0,
+                .installed = !image ? NULL : python ? image->libraries : image->modules[kind],
+                .installed_n = !image ? 0 : python ? image->libraries_n : image->modules_n[kind],
                 .language = run->launch.language->name,
                 .type = HAS(error, failure, type) ? error->type : NULL,
                 .message = error->message,

@@ -75,6 +75,9 @@ struct run_quota {
 
 void run_set_quota(struct run *run, const struct run_quota *quota);
 
+/* Charge the CPU time at the end to the owner, by usage_listener.charge(): nothing makes a record of the run. */
+void run_set_charged(struct run *run);
+
 /* The keeper of the CPU time of owners; see engine_set_usage_listener(). */
 struct usage_listener {
         /* CPU time without a record: of programs in persistent sandboxes, and of runs without an end. */

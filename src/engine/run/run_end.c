@@ -97,6 +97,7 @@ static void end(struct run *run)
         struct engine *engine = run->engine;
         struct owner *payer = run->payer;
         uint64_t counted_us = run->counted_us;
+        bool is_charged = run->is_charged;
         run->payer = NULL;
         if (run->queue_owner)
                 queue_left(run);
@@ -107,6 +108,8 @@ static void end(struct run *run)
         run->events->done(run->owner, &run->result);
         if (!payer)
                 return;
+        if (is_charged)
+                owner_charge(engine, payer, counted_us / 1000);
         owner_settle(payer, &counted_us);
         owner_release(engine, payer);
 }

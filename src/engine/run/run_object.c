@@ -29,6 +29,11 @@ void run_set_quota(struct run *run, const struct run_quota *quota)
         run->quota = *quota;
 }
 
+void run_set_charged(struct run *run)
+{
+        run->is_charged = true;
+}
+
 void run_set_storage(struct run *run, const struct run_storage *storage, void *owner)
 {
         run->launch.storage = storage;

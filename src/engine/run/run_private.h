@@ -65,6 +65,7 @@ struct run {
         /* CPU time of the owner (owner.c, quota.c). */
         struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
         uint64_t counted_us;
+        bool is_charged;               /* run_set_charged() */
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
         /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */
@@ -226,6 +227,8 @@ bool run_needs_layers(const struct run *run);
 void run_find_layers(struct run *run, void (*has_layers)(struct run *run));
 /* Stop waiting; has_layers() is not called.  Harmless if the run does not wait. */
 void run_forget_layers(struct run *run);
+/* Ask the layer source of the engine.  Errors: CSN_E_INPUT (no layer source), and the errors of layer_source.find(). */
+int layers_ask(struct engine *engine, struct layer_query *query, struct csn_error *err);
 
 /* ---- run_end.c ---- */
 

@@ -1,6 +1,7 @@
 /* Layers of packages: made on request, listed, removed. */
 #include "front/api/api.h"
 #include "front/service/parse.h"
+#include "images/images.h"
 #include "layers/layers.h"
 #include "model/package_spec.h"
 
@@ -22,6 +23,9 @@ struct layer_work {
         char *text;                     /* of the answer, from http_json_text(); NULL: an empty answer */
         struct csn_error error;         /* code 0: none */
         struct run_request asked;       /* of the query */
+        struct run_quota quota;         /* of the query */
+        struct stored_image image;      /* of the query */
+        int image_hold;                 /* keeps the image from removal, or -1 */
         struct layer_query query;
 };
 
@@ -30,7 +34,10 @@ struct layer_work {
 static struct layer_work *work_new(struct http_request *request, unsigned status)
 {
         struct layer_work *work = mem_alloc(sizeof *work);
-        *work = (struct layer_work){ .request = request, .status = status, .query = { .holds = { -1, -1 } } };
+        *work = (struct layer_work){ .request = request,
+                .status = status,
+                .image_hold = -1,
+                .query = { .holds = { -1, -1 } } };
         work->path = settings_layers_dir(service_of(request)->settings, &work->arena);
         work->tenant = arena_text(&work->arena, "%s", request->tenant);
         return work;
@@ -39,6 +46,7 @@ static struct layer_work *work_new(struct http_request *request, unsigned status
 static void work_free(struct layer_work *work)
 {
         layer_query_release(&work->query);
+        fd_close(&work->image_hold);
         arena_done(&work->arena);
         free(work->text);
         free(work);
@@ -222,7 +230,7 @@ static void take_layer(struct layer_work *work)
         if (!work->query.uses_n) {
                 err_field(&err, "/packages", "%s",
                         work->query.warnings_n ? work->query.warnings[0].text
-                                               : "the request names no package; give packages or requirements");
+                                               : "the request names no package; give packages, requirements or lock");
                 refuse(work, &err);
                 return;
         }
@@ -264,12 +272,18 @@ static void name_packages(struct layer_work *work, const struct layer_request *g
         asked->deps = deps_LOCKED;
         if (HAS(given, layer_request, requirements))
                 SET(asked, run_request, requirements, arena_text(&work->arena, "%s", given->requirements));
+        if (HAS(given, layer_request, lock))
+                SET(asked, run_request, lock, arena_text(&work->arena, "%s", given->lock));
 }
 
 /* A layer is of one language; a run may have one of each. */
 static int check_language(const struct layer_request *given, struct csn_error *err)
 {
-        const char *first = HAS(given, layer_request, requirements) ? "python" : NULL;
+        const bool has_lock = HAS(given, layer_request, lock);
+        const bool has_requirements = HAS(given, layer_request, requirements);
+        const char *first = has_requirements ? "python" : has_lock ? "javascript" : NULL;
+        if (has_lock && has_requirements)
+                return err_field(err, "/lock", "lock is of Node, and requirements of Python; make a layer for each language");
         for (size_t i = 0; i < given->packages_n; i++) {
                 const char *text = given->packages[i], *named = package_entry_language(&text);
                 const char *language = named ? named : "python";
@@ -279,6 +293,22 @@ static int check_language(const struct layer_request *given, struct csn_error *e
                                 given->packages[i]);
                 first = language;
         }
+        return 0;
+}
+
+/* The image that programs with the layer run in.  A name of the host's own file system is as none. */
+static int find_image(struct layer_work *work, const struct layer_request *given, struct csn_error *err)
+{
+        const struct settings *settings = service_of(work->request)->settings;
+        if (!HAS(given, layer_request, image))
+                return 0;
+        for (size_t i = 0; i < choices_image.n; i++)
+                if (strcmp(choices_image.values[i].text, given->image) == 0)
+                        return 0;
+        if (image_find(settings_images_dir(settings, &work->arena), given->image, "/image", &work->arena, &work->image,
+                    &work->image_hold, err) < 0)
+                return -err->code;
+        work->query.image = &work->image;
         return 0;
 }
 
@@ -300,16 +330,19 @@ void api_post_layer(struct http_request *request)
         }
         struct layer_work *work = work_new(request, MHD_HTTP_CREATED);
         name_packages(work, &given);
+        work->quota = service_quota(request);
         work->query = (struct layer_query){ .request = &work->asked,
                 .language = "python",
                 .owner_key = work->tenant,
+                .quota = &work->quota,
                 .arena = &work->arena,
                 .done = on_found,
                 .owner = work,
                 .holds = { -1, -1 } };
         request->owner = work;
         request->gone = on_query_gone;
-        int rc = engine_find_layers(service->engine, &work->query, &err);
+        int rc = find_image(work, &given, &err);
+        rc = rc < 0 ? rc : engine_find_layers(service->engine, &work->query, &err);
         if (rc < 0) {
                 layer_query_refuse(&work->query, &err, &err);
                 refuse(work, &err);

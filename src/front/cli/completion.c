@@ -52,15 +52,47 @@ static void print_languages(void)
                 printf("%s%s", i ? " " : "", lang_at(i)->name);
 }
 
+/* Words of an option that are known only when the shell asks. */
+static const struct { const char *option, *command; } asked[] = {
+        { "profile", "caisson profiles list" }, { "policy", "caisson policy list" },
+        { "image", "caisson image list 2>/dev/null | sed 1d" },
+};
+
+static const char *asked_of(const char *option)
+{
+        for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+                if (strcmp(asked[i].option, option) == 0)
+                        return asked[i].command;
+        return NULL;
+}
+
+/* Those of an option, separated by blanks; or "". */
+static const char *words_of(const char *option, const struct choices *choices, char *words, size_t size)
+{
+        size_t len = 0;
+        words[0] = 0;
+        /* Beside the names of images the field takes these words. */
+        if (!choices && strcmp(option, "image") == 0)
+                choices = &choices_image;
+        if (choices)
+                cli_print_words(choices, " ", " ", words, size);
+        for (size_t i = 0; !choices && strcmp(option, "language") == 0 && lang_at(i) && len < size; i++)
+                len += (size_t)snprintf(words + len, size - len, "%s%s", i ? " " : "", lang_at(i)->name);
+        return words;
+}
+
 /* A line of a bash `case` for each option that takes one of some words; head: what stands before the option there. */
 static void bash_words(const char *head, const char *name, const struct choices *choices)
 {
         char words[400];
-        if (!choices)
+        const bool is_image = strcmp(name, "image") == 0;
+        if (!choices && !is_image)
                 return;
-        cli_print_words(choices, " ", " ", words, sizeof words);
-        printf("                \"%s --%s\") mapfile -t COMPREPLY < <(compgen -W \"%s\" -- \"$word\"); return ;;\n",
-                head, name, words);
+        printf("                \"%s --%s\") mapfile -t COMPREPLY < <(compgen -W \"%s", head, name,
+                words_of(name, choices, words, sizeof words));
+        if (is_image)
+                printf(" $(%s | cut -d' ' -f1)", asked_of(name));
+        printf("\" -- \"$word\"); return ;;\n");
 }
 
 static void bash_words_of(const char *head, const struct cli_option *options, const struct object *const *objects)
@@ -171,41 +203,17 @@ static void print_quoted(const char *text)
                         putchar(*text);
 }
 
-/* Words of an option that are known only when the shell asks. */
-static const struct { const char *option, *command; } asked[] = {
-        { "profile", "caisson profiles list" }, { "policy", "caisson policy list" },
-};
-
-static const char *asked_of(const char *option)
-{
-        for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-                if (strcmp(asked[i].option, option) == 0)
-                        return asked[i].command;
-        return NULL;
-}
-
-/* Those of an option, separated by blanks; or "". */
-static const char *words_of(const char *option, const struct choices *choices, char *words, size_t size)
-{
-        size_t len = 0;
-        words[0] = 0;
-        if (choices)
-                cli_print_words(choices, " ", " ", words, size);
-        for (size_t i = 0; !choices && strcmp(option, "language") == 0 && lang_at(i) && len < size; i++)
-                len += (size_t)snprintf(words + len, size - len, "%s%s", i ? " " : "", lang_at(i)->name);
-        return words;
-}
-
 static void print_zsh_option(const char *name, const char *text, bool value, const struct choices *choices)
 {
         char words[400];
         printf("                '--%s%s[", name, value ? "=" : "");
         print_quoted(text);
         printf("]");
-        if (value && words_of(name, choices, words, sizeof words)[0])
-                printf(":value:(%s)", words);
-        else if (value && asked_of(name))
-                printf(":value:($(%s 2>/dev/null | cut -d\" \" -f1))", asked_of(name));
+        const char *known = words_of(name, choices, words, sizeof words), *lists = asked_of(name);
+        if (value && lists)
+                printf(":value:(%s%s$(%s 2>/dev/null | cut -d\" \" -f1))", known, known[0] ? " " : "", lists);
+        else if (value && known[0])
+                printf(":value:(%s)", known);
         else if (value)
                 printf(":value:_files");
         printf("' \\\n");
@@ -287,10 +295,11 @@ static void print_fish_option(const char *command, const char *name, const char 
 {
         char words[400];
         printf("complete -c caisson -n '__fish_seen_subcommand_from %s' -l %s %s", command, name, value ? "-r " : "");
-        if (value && words_of(name, choices, words, sizeof words)[0])
-                printf("-f -a '%s' ", words);
-        else if (value && asked_of(name))
-                printf("-f -a '(%s 2>/dev/null | string split -f1 \" \")' ", asked_of(name));
+        const char *known = words_of(name, choices, words, sizeof words), *lists = asked_of(name);
+        if (value && lists)
+                printf("-f -a '%s%s(%s 2>/dev/null | string split -f1 \" \")' ", known, known[0] ? " " : "", lists);
+        else if (value && known[0])
+                printf("-f -a '%s' ", known);
         printf("-d '");
         print_quoted(text);
         printf("'\n");

@@ -400,7 +400,7 @@ static int open_packages(struct daemon *daemon, struct csn_error *err)
                 return 0;
         if (needed)
                 return -err->code;
-        log_text(LOG_INFO, "there are no layers of packages: %s", err->text);
+        log_text(err->code == CSN_E_CONFIG ? LOG_WARN : LOG_INFO, "there are no layers of packages: %s", err->text);
         return 0;
 }
 

@@ -17,7 +17,7 @@
 #define PEERS_RESERVE 8                    /* one in so many is for users that have no more than this part */
 #define CONNECTION_REQUESTS_MAX 4096                 /* live requests of one connection */
 #define CONNECTION_INPUT 16384                   /* bytes read at once */
-#define CONNECTION_PAUSE (MIB)                   /* who has more than this to read is not read from */
+#define CONNECTION_PAUSE (MIB)                   /* a connection with more to read is not read from */
 #define CONNECTION_OUTPUT_MAX (16 * MIB)         /* beyond this its OUTPUT is left out */
 #define CONNECTION_QUEUE_MAX (1 * GIB)           /* beyond this, which only records can reach, the connection ends */
 #define DAEMON_OUTPUT_MAX (256 * MIB)      /* OUTPUT of all connections */
@@ -60,7 +60,7 @@ struct daemon {
         size_t queued;
         uint64_t started_us;
         struct arena arena;
-        uid_t *uids;               /* who is answered; none: everybody */
+        uid_t *uids;               /* the users that are answered; none: all */
         size_t uids_n;
 };
 
@@ -68,7 +68,7 @@ struct daemon {
 struct request {
         struct request *next;
         struct daemon *daemon;
-        struct connection *connection;         /* NULL: nobody wants the answer any more */
+        struct connection *connection;         /* NULL: the client has gone */
         struct run *run;           /* NULL: a check, or its frame is being parsed */
         struct source_check source_check;
         struct parse *parse;       /* of the frame, or NULL */

@@ -44,7 +44,7 @@ static int load(struct daemon *daemon, struct settings *fresh, uid_t **ret_uids,
                 fresh->engine.state_dir = arena_text(&fresh->arena, "%s", daemon->settings->engine.state_dir);
         if (endpoint_uids(fresh->engine.socket_uids, &daemon->arena, ret_uids, ret_uids_n, err) < 0)
                 return -err->code;
-        return daemon_test_policies(fresh, err);
+        return engine_check_settings(fresh, err) < 0 ? -err->code : daemon_test_policies(fresh, err);
 }
 
 void daemon_reload(struct daemon *daemon)

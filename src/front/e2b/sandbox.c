@@ -71,6 +71,8 @@ int e2b_open_psandbox(struct service *service, const char *tenant, const struct 
                 "ttl_ms", (json_int_t)longest_ms(service), "idle_ms", 0, "network",
                 settings->engine.network == network_PUBLIC ? "public" : "none", "env", with_pip(env), "limits",
                 limits_of(settings, build_spec), "labels", "e2b", label, "template", template->name);
+        if (json_object_get(build_spec, "packages"))
+                json_object_set(words, "packages", json_object_get(build_spec, "packages"));
         int rc = model_decode(&object_sandbox_request, words, &arena, &given, err);
         json_decref(words);
         rc = rc < 0 ? rc : psandbox_open(service->engine, &given, tenant, quota, ret, err);

@@ -2,13 +2,15 @@
  * caisson image test: programs in an image that use its interpreters and libraries, in sandboxes of an engine of this
  * process.
  *
- * The libraries are those that the image expects (/usr/share/caisson/libraries of the image) and those of the command
- * line.  A library with a program in image_libraries.def is written with and read back; another one is imported.
+ * The libraries are those that the image expects (/usr/share/caisson/libraries of the image), those of the layers that
+ * images.layers pins to the image, and those of the command line.  A library with a program in image_libraries.def is
+ * written with and read back; another one is imported.
  */
 #include "front/remote/remote.h"
 
 #include "engine/engine.h"
 #include "images/images.h"
+#include "packages/packages.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -50,6 +52,8 @@ struct tester {
         bool done;
         struct trial *trial; /* of the program that runs */
         bool imports;        /* the program does no more than import */
+        const char **pinned; /* distributions of Python in the layers of the image; in the arena of the remote */
+        size_t pinned_n;
 };
 
 static void first_line(const char *text, size_t len, char *ret, size_t size)
@@ -60,12 +64,28 @@ static void first_line(const char *text, size_t len, char *ret, size_t size)
         ret[n] = 0;
 }
 
+/* The distributions of Python in the layers of a program: "six" of "six==1.16.0". */
+static void note_layers(struct tester *tester, const struct run_result *result)
+{
+        struct arena *arena = &tester->remote->arena;
+        for (size_t i = 0; i < result->layers_n; i++) {
+                const struct layer_use *layer = &result->layers[i];
+                if (strcmp(layer->language, "python") != 0 || tester->pinned)
+                        continue;
+                tester->pinned = arena_alloc(arena, (layer->packages_n + 1) * sizeof *tester->pinned);
+                for (size_t k = 0; k < layer->packages_n; k++)
+                        tester->pinned[k] = arena_copy(arena, layer->packages[k], strcspn(layer->packages[k], "="));
+                tester->pinned_n = layer->packages_n;
+        }
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct tester *tester = owner;
         struct trial *trial = tester->trial;
         bool failed = HAS(result, run_result, error);
         tester->done = true;
+        note_layers(tester, result);
         if (result->status == status_COMPLETED) {
                 trial->state = tester->imports ? "imported" : "ok";
                 first_line(result->stdout.bytes, result->stdout.len, trial->detail, sizeof trial->detail);
@@ -186,24 +206,61 @@ static int report(const struct remote *remote, const struct trial *trials, size_
         return status;
 }
 
-static int try_all(struct tester *tester, struct trial *trials, size_t *ret_n, struct csn_error *err)
+static bool is_expected(const struct tester *tester, const char *name)
+{
+        for (size_t i = 0; i < tester->image->expected_n; i++)
+                if (is_same_name(tester->image->expected[i], name))
+                        return true;
+        return false;
+}
+
+static int try_all(struct tester *tester, struct trial **ret, size_t *ret_n, struct csn_error *err)
 {
         const struct remote *remote = tester->remote;
-        if (try_interpreters(tester, trials, ret_n, err) < 0)
+        const struct stored_image *image = tester->image;
+        struct trial interpreters[IMAGE_LANGUAGES];
+        size_t n = 0;
+        if (try_interpreters(tester, interpreters, &n, err) < 0)
                 return -err->code;
-        for (size_t i = 0; i < tester->image->expected_n; i++)
-                if (try_library(tester, tester->image->expected[i], &trials[(*ret_n)++], err) < 0)
+        struct trial *trials = arena_alloc(&tester->remote->arena,
+                (n + image->expected_n + tester->pinned_n + remote->args_n) * sizeof *trials);
+        memcpy(trials, interpreters, n * sizeof *trials);
+        for (size_t i = 0; i < image->expected_n; i++)
+                if (try_library(tester, image->expected[i], &trials[n++], err) < 0)
+                        return -err->code;
+        for (size_t i = 0; i < tester->pinned_n; i++)
+                if (!is_expected(tester, tester->pinned[i]) &&
+                        try_library(tester, tester->pinned[i], &trials[n++], err) < 0)
                         return -err->code;
         for (size_t i = 1; i < remote->args_n; i++)
-                if (try_library(tester, remote->args[i], &trials[(*ret_n)++], err) < 0)
+                if (try_library(tester, remote->args[i], &trials[n++], err) < 0)
                         return -err->code;
+        *ret = trials;
+        *ret_n = n;
         return 0;
+}
+
+/* The layers that are pinned to the image, if any; nothing is built. */
+static int open_layers(struct tester *tester, struct csn_error *err)
+{
+        struct remote *remote = tester->remote;
+        struct packages *packages;
+        const char *const *ids;
+        size_t n;
+        if (image_pins(remote->settings.images.layers, tester->image->name, &remote->arena, &ids, &n, err) < 0)
+                return -err->code;
+        if (!n)
+                return 0;
+        if (packages_prepare(&remote->settings, &packages, err) < 0)
+                return -err->code;
+        return packages_open(packages, tester->engine, err);
 }
 
 int remote_test_image(struct remote *remote)
 {
         struct csn_error err = { 0 };
         struct stored_image image;
+        struct trial *trials = NULL;
         struct tester tester = { .remote = remote, .image = &image };
         size_t n = 0;
         auto_fd held = -1;
@@ -212,9 +269,8 @@ int remote_test_image(struct remote *remote)
         rc = rc < 0 ? rc : engine_open(&remote->settings, &tester.engine, &err);
         if (rc < 0)
                 return cli_fail(&err);
-        struct trial *trials =
-                arena_alloc(&remote->arena, (IMAGE_LANGUAGES + image.expected_n + remote->args_n) * sizeof *trials);
-        rc = try_all(&tester, trials, &n, &err);
+        rc = open_layers(&tester, &err);
+        rc = rc < 0 ? rc : try_all(&tester, &trials, &n, &err);
         engine_close(tester.engine);
         return rc < 0 ? cli_fail(&err) : report(remote, trials, n);
 }

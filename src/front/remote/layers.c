@@ -7,6 +7,7 @@
  */
 #include "front/remote/remote.h"
 
+#include "images/images.h"
 #include "layers/archive.h"
 #include "sandbox/sandbox.h"
 
@@ -16,36 +17,44 @@
 
 #define LIST_MAX (64 * MIB) /* bytes of a table */
 #define REQUIREMENTS_MAX ((size_t)65536) /* layer_request.requirements in fields.def */
+#define LOCK_MAX ((size_t)1048576)       /* layer_request.lock */
 #define AGE_MAX_MS (36500ULL * 24 * 3600 * 1000)
 
 /* ---- build ---- */
 
-static int read_requirements(const char *path, json_t *body, struct csn_error *err)
+/* A file that an option names, as a member of the request. */
+static int read_text(const struct remote *remote, const char *option, size_t max, json_t *body, struct csn_error *err)
 {
-        char *text = mem_alloc(REQUIREMENTS_MAX + 1);
-        ssize_t len = io_read_file(AT_FDCWD, path, text, REQUIREMENTS_MAX + 1);
+        const char *path = remote_option(remote, option);
+        if (!path)
+                return 0;
+        char *text = mem_alloc(max + 1);
+        ssize_t len = io_read_file(AT_FDCWD, path, text, max + 1);
         int rc = 0;
         if (len < 0)
                 rc = err_set(err, CSN_E_INPUT, errno, "read %.200s", path);
-        else if ((size_t)len > REQUIREMENTS_MAX)
-                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is longer than %zu bytes", path, REQUIREMENTS_MAX);
+        else if ((size_t)len > max)
+                rc = err_set(err, CSN_E_INPUT, 0, "%.200s is longer than %zu bytes", path, max);
         else if (!utf8_valid(text, (size_t)len) || memchr(text, 0, (size_t)len))
                 rc = err_set(err, CSN_E_INPUT, 0, "%.200s is not UTF-8", path);
         else
-                json_object_set_new(body, "requirements", json_stringn(text, (size_t)len));
+                json_object_set_new(body, option, json_stringn(text, (size_t)len));
         free(text);
         return rc;
 }
 
 int remote_build_layer(struct remote *remote)
 {
-        const char *file = remote_option(remote, "requirements");
+        const char *image = remote_option(remote, "image");
         json_t *body = json_object(), *packages = json_array();
         struct csn_error err;
         for (size_t i = 0; i < remote->args_n; i++)
                 json_array_append_new(packages, json_string(remote->args[i]));
         json_object_set_new(body, "packages", packages);
-        if (file && read_requirements(file, body, &err) < 0) {
+        if (image)
+                json_object_set_new(body, "image", json_string(image));
+        if (read_text(remote, "requirements", REQUIREMENTS_MAX, body, &err) < 0 ||
+                read_text(remote, "lock", LOCK_MAX, body, &err) < 0) {
                 json_decref(body);
                 return remote_fail(&err);
         }
@@ -278,6 +287,7 @@ static int prune(struct remote *remote, struct layers *layers, struct csn_error 
         uint64_t bytes = remote->settings.packages.cache_bytes, age = remote->settings.packages.cache_ttl;
         const char *size_text = remote_option(remote, "bytes"), *age_text = remote_option(remote, "age");
         struct layers_pruned pruned;
+        struct layers_prune_rules rules = { .now_ms = time_now_ms() };
         if (size_text && (!size_parse(size_text, &bytes) || bytes > INT64_MAX))
                 return err_field(err, "bytes", "--bytes is \"%.60s\"; it has to be a size such as 512MiB or 10GiB",
                         size_text);
@@ -286,7 +296,10 @@ static int prune(struct remote *remote, struct layers *layers, struct csn_error 
                         "--age is \"%.60s\"; it has to be a time such as 90min, 12h or 30d, up to "
                         "36500d",
                         age_text);
-        if (layers_prune(layers, bytes, age, time_now_ms(), &pruned, err) < 0)
+        rules.max_bytes = bytes;
+        rules.ttl_ms = age;
+        if (image_pins(remote->settings.images.layers, NULL, &remote->arena, &rules.kept, &rules.kept_n, err) < 0 ||
+                layers_prune(layers, &rules, &pruned, err) < 0)
                 return -err->code;
         printf("removed %zu layers, %.1f MiB\n", pruned.layers, (double)pruned.bytes / (double)MIB);
         return 0;

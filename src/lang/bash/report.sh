@@ -93,7 +93,8 @@ report_syntax() {
 # as of a file that cannot be read, are for the program's own shell to complain about.
 check_syntax() {
         local message
-        message=$(LC_MESSAGES=C "$BASH" -n -- "$main" 2>&1 {channel}>&-)
+        # An image may lack the locale of LANG; Bash tells of that when the variable gets its value back.
+        { message=$(LC_MESSAGES=C "$BASH" -n -- "$main" 2>&1 {channel}>&-); } 2>/dev/null
         if (( $? == 2 )) && ! "$BASH" -O extglob -n -- "$main" 2>/dev/null {channel}>&-; then
                 printf '%s\n' "$message" >&2
                 report_syntax "$message"

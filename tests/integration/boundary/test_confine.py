@@ -1,8 +1,10 @@
 """What a daemon gives up before it listens: as the kernel says, and by what does not work any more."""
 
 import os
+import re
 import shutil
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -183,6 +185,21 @@ def test_the_state_is_given_to_its_user_and_taken_back(place):
     assert (place / 'caisson.db').stat().st_uid == 54321 and web.run('echo x')['stdout'] == 'x\n'
     assert web.ask('GET', headers['Location'])[2]['status'] == 'engine_error'     # the journal went to the new user, too
     assert web.daemon.stop(signal.SIGTERM) == 0
+
+
+@ROOT_ONLY
+def test_layers_of_another_user_are_told_with_the_remedy(place, start):
+    """Their trees can be large, so a start does not give them to the new user."""
+    index = ['--set', 'packages.python.index_url=http://127.0.0.1:9/simple', '--set', f'engine.state_dir={place}']
+    start(*index, '--set', 'engine.user=54321').ready().stop(signal.SIGTERM)
+    assert (place / 'layers/.staging').stat().st_uid == 54321
+    assert start(*index, '--set', 'engine.user=54322').stop(0) == 78
+    said = re.search(r'the folder of layers \S+ belongs to user 54321, and this process is user 54322; as root, with no daemon: (chown -R 54322 \S+)',
+                     (place / 'log').read_text())
+    assert said, (place / 'log').read_text()
+    start('--set', f'engine.state_dir={place}', '--set', 'engine.user=54322').ready().stop(signal.SIGTERM)   # without an index it is a warning
+    subprocess.run(said[1].split(), check=True)
+    assert start(*index, '--set', 'engine.user=54322').ready().stop(signal.SIGTERM) == 0
 
 
 def test_a_daemon_whose_starter_is_killed_ends_with_a_reason(place):

@@ -182,6 +182,7 @@ def flipped(key, value, folder):
               'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody',
               'engine.private_hosts': 'mirror.house:3142', 'engine.devices': 'data:/dev/nvidia0', 'volumes.dir': str(folder),
               'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal', 'images.e2b': 'debian',
+              'images.layers': 'python-data=lyr_0123',
               'packages.allow': 'requests,PyYAML', 'packages.deny': 'left-pad', 'packages.require_upload_time': 'false',
               'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s',
               'packages.preload': 'pandas,matplotlib.pyplot', 'packages.preload_wall': '9s', 'packages.zygote_idle': '59s',

@@ -48,7 +48,10 @@ def indexed():
         index.add_npm('by-github', '1.0.0', dependencies={'left': 'someone/left'})
         index.add_npm('by-address', '1.0.0', dependencies={'left': 'http://127.0.0.1:9/left.tgz'})
         index.add_npm('by-folder', '1.0.0', dependencies={'passwd': 'file:/etc'})
-        index.add_npm('by-alias', '1.0.0', dependencies={'other': 'npm:left@1'})
+        index.add_npm('by-alias', '1.0.0', {'index.js': 'module.exports = [require("left"), require("old-left"), require("@my/named")]\n'},
+                      dependencies={'left': '2', 'old-left': 'npm:left@^1', '@my/named': 'npm:right@1'})
+        index.add_npm('alias-of-denied', '1.0.0', dependencies={'fine': 'npm:denied@1'})
+        index.add_npm('alias-of-git', '1.0.0', dependencies={'fine': 'npm:git+https://127.0.0.1:9/left.git'})
         index.add_npm('by-bundle', '1.0.0', {'index.js': '', 'node_modules/left/package.json': '{"name": "left", "version": "1.0.0"}'},
                       dependencies={'left': '1'}, bundleDependencies=['left'])
         index.add_npm('scripted', '1.0.0', scripts={when: 'touch /tmp/pwned; touch pwned; exit 1' for when in ('preinstall', 'install', 'postinstall', 'prepare')})
@@ -129,6 +132,18 @@ def test_two_versions_of_a_package_are_in_one_tree(web):
     assert sorted(record['layers'][0]['packages']) == ['left@1.0.0', 'left@2.0.0', 'right@1.0.0']
 
 
+def test_an_alias_has_another_name_than_its_package(web):
+    record = completed(web, 'console.log(require("by-alias").join(", "))', packages=['by-alias'])
+    assert record['stdout'] == '2.0.0, 1.0.0, right 2.0.0\n', record
+    assert sorted(record['layers'][0]['packages']) == ['by-alias@1.0.0', 'left@1.0.0', 'left@2.0.0', 'right@1.0.0']
+
+
+def test_an_alias_of_a_package_that_is_denied_is_refused(web):
+    assert 'denied' in failed(web, 'not_allowed', 'alias-of-denied')['error']['message']
+    record = run(web, '1', packages=['alias-of-git'])
+    assert record['status'] == 'dependency_failed', record
+
+
 def test_trees_of_the_same_packages_are_different_layers(web):
     """The same three files; which version of left the program gets is another."""
     first = completed(web, 'console.log(require("left"))', packages=['left@1', 'part-1', 'part-0'])
@@ -188,7 +203,7 @@ def test_a_refusal_has_its_code(web, code, package):
     assert '127.0.0.1' not in record['error']['message']
 
 
-@pytest.mark.parametrize('package, words', [('by-alias', 'other is an alias'), ('by-bundle', 'bundled'), ('by-folder', ''), ('by-git', ''), ('by-github', ''), ('by-address', '')])
+@pytest.mark.parametrize('package, words', [('by-bundle', 'bundled'), ('by-folder', ''), ('by-git', ''), ('by-github', ''), ('by-address', '')])
 def test_what_is_not_from_the_registry_is_refused(web, package, words):
     record = run(web, 'console.log(1)', packages=[package])
     assert record['status'] == 'dependency_failed' and words in record['error']['message'], record

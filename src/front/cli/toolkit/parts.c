@@ -50,6 +50,8 @@ static const struct cli_option json_of_folders[] = {
 
 static const struct cli_option build_options[] = {
         { "requirements", 'r', "FILE", "Read packages from a requirements file; with hashes a lock.", NULL },
+        { "lock", 0, "FILE", "Read packages of Node from a package-lock.json.", NULL },
+        { "image", 0, "NAME", "Image of the programs that will have the layer; otherwise the host's own file system.", NULL },
         { "json", 0, NULL, "Print the description of the layer as JSON.", NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
@@ -101,7 +103,7 @@ const struct cli_part cli_parts[] = {
         { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL,
                 false },
         { "layers", "build", "[OPTIONS] [PACKAGE ...]",
-                "Let the daemon install packages of Python in a layer, and print its id.", build_options, NULL, false },
+                "Let the daemon install packages in a layer, and print its id.", build_options, NULL, false },
         { "layers", "list", "[--json]", "List the layers of packages, oldest use first.", json_of_folders, NULL, false },
         { "layers", "show", "[--json] ID", "Show a layer: what it was made for, and its packages.", json_of_folders, NULL,
                 false },

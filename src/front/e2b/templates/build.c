@@ -13,6 +13,12 @@ static const json_t *step_of(const struct build *build)
         return json_array_get(build->steps, build->at);
 }
 
+/* A step whose packages are in a layer changes no file. */
+static bool changes_files(const struct build *build, const json_t *step)
+{
+        return build_step_changes_files(step) && !build_step_packages(build->service->settings, step, NULL);
+}
+
 /* ---- its log ---- */
 
 __attribute__((format(printf, 3, 4))) static void note(struct build *build, const char *level, const char *fmt, ...)
@@ -288,12 +294,15 @@ static void go_on(struct build *build)
         for (; build->at < json_array_size(build->steps); build->at++) {
                 const json_t *step = step_of(build);
                 bool cached = build->at < build->cached;
-                note_step(build, cached && build_step_changes_files(step));
+                note_step(build, cached && changes_files(build, step));
+                if (build_step_packages(build->service->settings, step, NULL))
+                        note(build, "info", "[builder %zu/%zu] the packages are in a layer, in each sandbox of the template",
+                                build->at + 1, json_array_size(build->steps));
                 if (build_step_apply(build->build_spec, step, &err) < 0) {
                         fail(build, "%s", err.text);
                         return;
                 }
-                if (!cached && build_step_changes_files(step)) {
+                if (!cached && changes_files(build, step)) {
                         strcmp(e2b_text(step, "type"), "COPY") == 0 ? copy(build) : run(build);
                         return;
                 }
@@ -356,16 +365,16 @@ static void find_cached(struct build *build, const char *base, bool force)
                 arena_done(&arena);
                 free(args);
                 force = force || json_is_true(json_object_get(step, "force"));
-                if (build_step_changes_files(step) && !force && template_store_has(build->service, TEMPLATE_STORE_LAYER,
+                if (changes_files(build, step) && !force && template_store_has(build->service, TEMPLATE_STORE_LAYER,
                                                                         build->tenant, last)) {
                         build->cached = i + 1;
                         snprintf(build->layer, sizeof build->layer, "%s", last);
                 }
         }
-        build->needs_psandbox = start_is_there(build->build_spec);
+        build->needs_psandbox = start_is_there(build->build_spec) ||
+                json_array_size(json_object_get(build->build_spec, "packages"));
         for (i = build->cached; i < n; i++)
-                build->needs_psandbox =
-                        build->needs_psandbox || build_step_changes_files(json_array_get(build->steps, i));
+                build->needs_psandbox = build->needs_psandbox || changes_files(build, json_array_get(build->steps, i));
 }
 
 /* All images are the template `base`, of which these come near. */
@@ -380,6 +389,20 @@ static bool is_image(const char *name)
                 if (strlen(known[i]) == len && memcmp(known[i], name + prefix, len) == 0)
                         return true;
         return false;
+}
+
+/* The packages of the base and of all steps: the sandbox of the build has them from its begin. */
+static void name_packages(struct build *build, json_t *of_base)
+{
+        json_t *packages = json_is_array(of_base) ? json_copy(of_base) : json_array();
+        const json_t *step;
+        size_t i;
+        json_array_foreach(build->steps, i, step) {
+                build_step_packages(build->service->settings, step, packages);
+        }
+        if (json_array_size(packages))
+                json_object_set(build->build_spec, "packages", packages);
+        json_decref(packages);
 }
 
 /* The template that it begins with, and what that is built to; *ret_key tells it from others. */
@@ -410,6 +433,7 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         }
         if (build_spec)
                 snprintf(build->layer, sizeof build->layer, "%s", e2b_text(build_spec, "layer"));
+        name_packages(build, json_object_get(build_spec, "packages"));
         json_decref(build_spec);
         note(build, "info", "[base] FROM %s", from[0] ? from : image[0] ? image : "e2bdev/base");
         if (!from[0] && image[0] && strncmp(image, "e2bdev/", 7) != 0)

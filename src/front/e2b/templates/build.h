@@ -40,7 +40,7 @@
  * failed.
  *
  * A build spec: templateID, name, buildID, base (a predefined template), layer (the key of its files, or ""), env,
- * user, workdir, start, ready.
+ * user, workdir, start, ready; and packages, where steps install packages in a layer: "python:six", "node:left-pad@1".
  */
 
 /* A template by id, by name with any tag, or by "team/name"; the caller's reference.  NULL: the tenant has none. */
@@ -100,6 +100,13 @@ int build_step_apply(json_t *build_spec, const json_t *step, struct csn_error *e
  */
 int build_step_command(const json_t *build_spec, const json_t *step, int helper, char path[static GUEST_PATH_MAX],
         struct build_command_what *ret, struct csn_error *err);
+
+/*
+ * Whether a step is RUN with a command such as "pip install six" or "npm install left-pad", and the settings name an
+ * index of the language: then a layer has the packages.  A command with other options, addresses, paths or quotes is
+ * for the shell.  The packages are added to `ret`, in the form of the field packages; ret may be NULL.
+ */
+bool build_step_packages(const struct settings *settings, const json_t *step, json_t *ret);
 
 /* ---- a build (build.c) ---- */
 

@@ -1,6 +1,8 @@
 /* The steps of a build, as JSON of a client: their check, their change of the build spec, and their commands. */
 #include "front/e2b/templates/build.h"
 
+#include "model/package_spec.h"
+
 #include <stdio.h>
 
 /* One that is new or has nothing in it belongs to whoever the steps are done as. */
@@ -135,4 +137,65 @@ int build_step_command(const json_t *build_spec, const json_t *step, int helper,
                 ret->command = build_step_arg(step, 0);
         }
         return 0;
+}
+
+/* ---- installations ---- */
+
+/* Commands that clients make of pipInstall() and npmInstall(), with options that make no difference to a layer. */
+static const struct installer {
+        const char *begin, *language, *name; /* name: in front of a package in the field packages */
+        const char *const *options;
+} installers[] = {
+        { "pip install ", "python", "python", (const char *const[]){ "--user", NULL } },
+        { "npm install ", "javascript", "node", (const char *const[]){ "-g", NULL } },
+};
+
+static const char *index_of(const struct settings *settings, const struct installer *installer)
+{
+        return strcmp(installer->language, "python") == 0 ? settings->python_packages.index_url
+                                                          : settings->node_packages.registry_url;
+}
+
+static bool is_option(const struct installer *installer, const char *word)
+{
+        for (size_t i = 0; installer->options[i]; i++)
+                if (strcmp(installer->options[i], word) == 0)
+                        return true;
+        return false;
+}
+
+/* Add the packages behind the begin of a command; false: a word is neither a package nor a known option. */
+static bool add_packages(const struct installer *installer, const char *words, struct arena *arena, json_t *ret)
+{
+        struct package_set set = { .arena = arena, .language = installer->language };
+        struct csn_error err;
+        for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
+                size_t len = strcspn(at, " ");
+                const char *word = arena_copy(arena, at, len);
+                at += len;
+                if (is_option(installer, word))
+                        continue;
+                if (strpbrk(word, ",;") || package_set_add(&set, word, "steps", &err) < 0)
+                        return false;
+                json_array_append_new(ret, json_sprintf("%s:%s", installer->name, word));
+        }
+        return set.n > 0;
+}
+
+bool build_step_packages(const struct settings *settings, const json_t *step, json_t *ret)
+{
+        const char *command = build_step_arg(step, 0);
+        struct arena arena = { 0 };
+        json_t *found = json_array();
+        bool installs = false;
+        for (size_t i = 0; i < ARRAY_LEN(installers) && strcmp(e2b_text(step, "type"), "RUN") == 0; i++) {
+                const char *begin = installers[i].begin;
+                if (strncmp(command, begin, strlen(begin)) == 0 && index_of(settings, &installers[i])[0])
+                        installs = add_packages(&installers[i], command + strlen(begin), &arena, found);
+        }
+        if (installs && ret)
+                json_array_extend(ret, found);
+        json_decref(found);
+        arena_done(&arena);
+        return installs;
 }
