@@ -471,7 +471,8 @@ struct sock_filter;
  * Filters stack.  SECCOMP_OUTER_INIT is the filter of a sandbox plus the set-up calls (calls needed to build the
  * isolation).  SECCOMP_ZYGOTE refuses the set-up calls except for calls by which a zygote's child joins a
  * sandbox.  SECCOMP_LAST refuses all set-up calls; on top of SECCOMP_OUTER_INIT the result equals
- * SECCOMP_SANDBOX.  SECCOMP_LAST_ROOT also lets a process of a sandbox with root give up capabilities.
+ * SECCOMP_SANDBOX.  SECCOMP_LAST_ROOT also lets a process of a sandbox with root give up capabilities.  The two
+ * _DEVICES allow ioctl(2) with the numbers of drivers of GPUs, for sandboxes with granted devices.
  * SECCOMP_REAPER, of a process 1 with no other duty than to reap, allows next to nothing.
  */
 enum seccomp_kind {
@@ -480,6 +481,8 @@ enum seccomp_kind {
         SECCOMP_ZYGOTE,
         SECCOMP_LAST,
         SECCOMP_LAST_ROOT,
+        SECCOMP_LAST_DEVICES,
+        SECCOMP_LAST_ROOT_DEVICES,
         SECCOMP_REAPER,
         SECCOMP_ENGINE,
         SECCOMP_OPENER,

@@ -48,7 +48,7 @@
 enum arg_rule {
         ARG_CLONE, ARG_SOCKET, ARG_IOCTL, ARG_PRCTL, ARG_PERSONALITY, ARG_MKNOD, ARG_MKNODAT,
         ARG_SECCOMP, ARG_NOT_INIT, ARG_PRIORITY, ARG_PRCTL_SETUP, ARG_PRCTL_LAST, ARG_PRCTL_ROOT, ARG_IOCTL_SETUP,
-        ARG_IOCTL_LAST, ARG_THREAD, ARGS,
+        ARG_IOCTL_LAST, ARG_IOCTL_DEVICES, ARG_THREAD, ARGS,
 };
 
 struct row {
@@ -290,15 +290,35 @@ static void check_ioctl(struct program *p)
         emit_allow_list(p, 1, allowed, ARRAY_LEN(allowed), ENOTTY);
 }
 
-/* The outer init brings up loopback. */
+/*
+ * Types of the numbers of drivers of GPUs (ioctl-number.rst of the kernel): none (nvidia-uvm), nvidia, AMD's kfd, DRM.
+ * They are for sandboxes with granted devices; Landlock keeps them to these devices.
+ */
+#define IOCTL_TYPE 0xff00U
+static const uint32_t driver_types[] = { 0, 'F' << 8, 'K' << 8, 'd' << 8 };
+
+/* The outer init brings up loopback, and is below the sandboxes with devices. */
 static void check_ioctl_setup(struct program *p)
 {
         emit_argument(p, 1);
         emit_allow_if(p, SIOCSIFFLAGS);
+        emit_mask(p, IOCTL_TYPE);
+        for (size_t i = 0; i < ARRAY_LEN(driver_types); i++)
+                emit_allow_if(p, driver_types[i]);
         check_ioctl(p);
 }
 
 static void check_ioctl_last(struct program *p)
+{
+        emit_argument(p, 1);
+        emit_refuse_if(p, SIOCSIFFLAGS, ENOTTY);
+        emit_mask(p, IOCTL_TYPE);
+        for (size_t i = 0; i < ARRAY_LEN(driver_types); i++)
+                emit_refuse_if(p, driver_types[i], ENOTTY);
+        emit_return(p, SECCOMP_RET_ALLOW);
+}
+
+static void check_ioctl_devices(struct program *p)
 {
         emit_argument(p, 1);
         emit_refuse_if(p, SIOCSIFFLAGS, ENOTTY);
@@ -411,7 +431,7 @@ static void (*const checks[ARGS])(struct program *) = {
         [ARG_MKNODAT] = check_mknodat, [ARG_SECCOMP] = check_seccomp, [ARG_NOT_INIT] = check_not_init,
         [ARG_PRIORITY] = check_priority, [ARG_PRCTL_SETUP] = check_prctl_setup, [ARG_PRCTL_LAST] = check_prctl_last,
         [ARG_PRCTL_ROOT] = check_prctl_root, [ARG_IOCTL_SETUP] = check_ioctl_setup, [ARG_IOCTL_LAST] = check_ioctl_last,
-        [ARG_THREAD] = check_thread,
+        [ARG_IOCTL_DEVICES] = check_ioctl_devices, [ARG_THREAD] = check_thread,
 };
 
 /* ---- the tree over numbers ---- */
@@ -670,12 +690,20 @@ static void put_rows(struct interval by_number[], const struct row *from, size_t
  */
 static void put_above(struct interval by_number[], enum seccomp_kind kind)
 {
-        by_number[SYS_ioctl] = (struct interval){ SYS_ioctl, SECCOMP_CHECK, ARG_IOCTL_LAST };
-        by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK,
-                kind == SECCOMP_LAST_ROOT ? ARG_PRCTL_ROOT : ARG_PRCTL_LAST };
+        bool root = kind == SECCOMP_LAST_ROOT || kind == SECCOMP_LAST_ROOT_DEVICES;
+        bool devices = kind == SECCOMP_LAST_DEVICES || kind == SECCOMP_LAST_ROOT_DEVICES;
+        by_number[SYS_ioctl] = (struct interval){ SYS_ioctl, SECCOMP_CHECK,
+                devices ? ARG_IOCTL_DEVICES : ARG_IOCTL_LAST };
+        by_number[SYS_prctl] = (struct interval){ SYS_prctl, SECCOMP_CHECK, root ? ARG_PRCTL_ROOT : ARG_PRCTL_LAST };
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 if (!is_setup(nr) || (kind == SECCOMP_ZYGOTE && is_zygote_call(nr)))
                         by_number[nr] = (struct interval){ nr, SECCOMP_ALLOW, 0 };
+}
+
+static bool is_above(enum seccomp_kind kind)
+{
+        return kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT ||
+                kind == SECCOMP_LAST_DEVICES || kind == SECCOMP_LAST_ROOT_DEVICES;
 }
 
 static void collect_intervals(struct builder *b, enum seccomp_kind kind)
@@ -688,7 +716,7 @@ static void collect_intervals(struct builder *b, enum seccomp_kind kind)
                 put_rows(by_number, setup_rows, ARRAY_LEN(setup_rows));
         if (kind == SECCOMP_ENGINE)
                 by_number[SYS_clone] = (struct interval){ SYS_clone, SECCOMP_CHECK, ARG_THREAD };
-        if (kind == SECCOMP_ZYGOTE || kind == SECCOMP_LAST || kind == SECCOMP_LAST_ROOT)
+        if (is_above(kind))
                 put_above(by_number, kind);
         for (uint32_t nr = 0; nr <= NR_END; nr++)
                 if (!is_kept(kind, nr))
@@ -791,7 +819,9 @@ static int load(enum seccomp_kind kind, struct csn_error *err)
 
 int seccomp_child(struct plan *plan, struct csn_error *err)
 {
-        if (load(plan->shape.flags & WIRE_ROOT ? SECCOMP_LAST_ROOT : SECCOMP_LAST, err) < 0)
+        static const enum seccomp_kind kinds[2][2] = { { SECCOMP_LAST, SECCOMP_LAST_DEVICES },
+                { SECCOMP_LAST_ROOT, SECCOMP_LAST_ROOT_DEVICES } };
+        if (load(kinds[(plan->shape.flags & WIRE_ROOT) != 0][plan->shape.devices != 0], err) < 0)
                 return -err->code;
         plan->boundary.seccomp = 1;
         return 0;

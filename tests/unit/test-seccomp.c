@@ -83,7 +83,8 @@ static void every_number_ends_as_the_table_says(void)
 }
 
 static const uint64_t arguments[] = { 0, 1, 2, 3, 4, 8, 15, 16, 21, 22, 23, 24, 26, 27, 28, 36, 38, 47, 55, 59, 0x5401,
-        0x5421, 0x8913, 0x8914, 0x10000000, 0x7e020000, 0x100000000 | PR_CAPBSET_DROP, 0x100008914, UINT64_MAX };
+        0x5412, 0x5421, 0x8913, 0x8914, 0x4b41, 0x10000000, 0x30000001, 0x7e020000, 0xc0106446, 0xc020462a,
+        0x100000000 | PR_CAPBSET_DROP, 0x100008914, UINT64_MAX };
 
 /*
  * All filters of a process: the kernel takes the answer that allows least, and of equal ones the newest (seccomp(2)).
@@ -226,6 +227,32 @@ static void prctl_asks_but_does_not_raise(void)
         CHECK(call(SYS_prctl, PR_SET_MM | HIGH, 0, 0) == ERRNO(EINVAL));
 }
 
+/* Numbers of nvidia-uvm, nvidia, kfd and DRM, and some that no sandbox has. */
+static void numbers_of_drivers_are_for_sandboxes_with_devices(void)
+{
+        static const uint32_t driver[] = { 0x30000001, 27, 0xc020462a, 0xc0104b02, 0xc0106446, 0x6400 },
+                              bad[] = { TIOCSTI, TIOCLINUX, TIOCSETD, SIOCSIFFLAGS, 0x40049409, 0x40086602, 0xae00,
+                                      0x1260 };
+        static const enum seccomp_kind with[][2] = { { SECCOMP_LAST_DEVICES, SECCOMP_OUTER_INIT },
+                { SECCOMP_LAST_ROOT_DEVICES, SECCOMP_OUTER_INIT } },
+                                       without[][2] = { { SECCOMP_LAST, SECCOMP_OUTER_INIT },
+                                               { SECCOMP_LAST_ROOT, SECCOMP_OUTER_INIT },
+                                               { SECCOMP_ZYGOTE, SECCOMP_OUTER_INIT } };
+        for (size_t i = 0; i < ARRAY_LEN(driver); i++) {
+                struct seccomp_data data = { .nr = SYS_ioctl, .arch = ARCH, .args = { 3, driver[i] } };
+                for (size_t k = 0; k < ARRAY_LEN(with); k++)
+                        CHECK(run_kinds(with[k], 2, &data) == ALLOW);
+                for (size_t k = 0; k < ARRAY_LEN(without); k++)
+                        CHECK(run_kinds(without[k], 2, &data) == ERRNO(ENOTTY));
+                CHECK(run(&data) == ERRNO(ENOTTY));
+        }
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+                struct seccomp_data data = { .nr = SYS_ioctl, .arch = ARCH, .args = { 3, bad[i] } };
+                for (size_t k = 0; k < ARRAY_LEN(with); k++)
+                        CHECK(run_kinds(with[k], 2, &data) == ERRNO(ENOTTY));
+        }
+}
+
 /* Root inside may give up capabilities, and everything else is as it is for everybody. */
 static void root_inside_is_filtered_as_others_are(void)
 {
@@ -329,6 +356,7 @@ int main(void)
         RUN(clone_makes_threads_but_no_namespace);
         RUN(only_plain_sockets_exist_whatever_the_high_bits_say);
         RUN(terminals_cannot_be_fed);
+        RUN(numbers_of_drivers_are_for_sandboxes_with_devices);
         RUN(prctl_asks_but_does_not_raise);
         RUN(root_inside_is_filtered_as_others_are);
         RUN(a_process_1_that_only_reaps_has_next_to_nothing);

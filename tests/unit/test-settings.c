@@ -94,8 +94,9 @@ static void other_value(const struct setting *setting, char *text, size_t size)
         } else {
                 /* Text that nearly all settings take; a profile has to exist, an index is an address. */
                 bool is_index = strncmp(setting->key, "packages.", 9) == 0 && strstr(setting->key, "_url");
+                bool is_module = strcmp(setting->key, "packages.preload") == 0;
                 snprintf(text, size, "%s", strcmp(setting->key, "engine.profile") == 0 ? "strict" :
-                                           is_index ? "https://other" : "/other");
+                         is_module ? "other" : is_index ? "https://other" : "/other");
         }
 }
 

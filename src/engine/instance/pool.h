@@ -52,7 +52,7 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch);
 bool pools_zygote_comes(const struct pools *pools);
 /*
  * The id of the zygote of the host that serves a persistent sandbox.  0: none serves yet, and the call has begun to
- * start a zygote; in an imported image Python starts cold.  `pools` may be NULL.
+ * start a zygote; in an imported image, and with granted devices, Python starts cold.  `pools` may be NULL.
  */
 uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch);
 

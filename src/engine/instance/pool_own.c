@@ -121,7 +121,8 @@ struct zygote *pool_choose_zygote(struct pools *pools, const struct launch *laun
         struct zygote *own = key_of(launch, &key) ? find(pools, &key) : NULL;
         if (own && own->serves)
                 return own;
-        return launch->image ? NULL : &pools->zygotes[launch->ahead];
+        /* The filter of a zygote refuses the numbers by which drivers of devices are used. */
+        return launch->image || launch->shape.devices ? NULL : &pools->zygotes[launch->ahead];
 }
 
 void pool_note_use(struct pools *pools, const struct launch *launch)

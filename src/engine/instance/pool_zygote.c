@@ -177,7 +177,7 @@ bool pools_zygote_comes(const struct pools *pools)
 
 uint32_t pools_zygote_for(struct pools *pools, const struct launch *launch)
 {
-        if (!pools || launch->image)
+        if (!pools || launch->image || launch->shape.devices)
                 return 0;
         pool_zygote_start(pools, &pools->zygotes[launch->ahead]);
         return pools->zygotes[launch->ahead].serves ? pools->zygotes[launch->ahead].id : 0;
