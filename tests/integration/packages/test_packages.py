@@ -362,6 +362,24 @@ def test_two_daemons_share_one_folder(tmp_path, index):
         assert len([path for path in index.paths()[before:] if path.endswith('.whl')]) == 2
 
 
+def test_two_daemons_build_each_set_once(tmp_path, index):
+    """40 requests for 8 sets at once."""
+    for number in range(8):
+        index.add_wheel(f'once{number}', '1.0', {f'once{number}.py': f'VALUE = {number}\n'})
+    settings = settings_of(index, f'packages.cache_dir={tmp_path / "layers"}')
+    with serving(tmp_path / 'a', *settings) as one, serving(tmp_path / 'b', *settings) as two:
+        before = len(index.paths())
+
+        def ask(number):
+            record = completed((one, two)[number % 2], f'import once{number % 8}; print(once{number % 8}.VALUE)', packages=[f'once{number % 8}'])
+            assert record['stdout'] == f'{number % 8}\n'
+            return record['layers'][0]['id']
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            layers = list(pool.map(ask, range(40)))
+        assert [len(set(layers[number::8])) for number in range(8)] == [1] * 8 and len(set(layers)) == 8
+        assert sorted(path.rsplit('/', 1)[1] for path in index.paths()[before:] if path.endswith('.whl')) == [f'once{n}-1.0-py3-none-any.whl' for n in range(8)]
+
+
 def test_a_layer_of_one_tenant_is_not_anothers(tmp_path, index):
     keys = Keys(tmp_path)
     texts = [keys.make(name, '--tenant', name) for name in ('ours', 'theirs')]
