@@ -14,7 +14,7 @@
 
 #define HELLO_MS 10000
 /* of one sandbox and its supervisor, counted generously; more of them are a question of load */
-#define DESCRIPTORS_MIN 32
+#define DESCRIPTORS_MIN 36
 #define SOCKET_FD 3
 /* A program may have WIRE_FILES_MAX files and as long contents as fit in a body; docs/design/loop-steps.md. */
 #define FEED_US 2000                             /* of one step that sends a program to its sandbox */
