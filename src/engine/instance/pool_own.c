@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#define PLACES_OF_ZYGOTE 16       /* its descriptors in the supervisor are those of one or two sandboxes */
 #define EVICT_MS 5000             /* a zygote used more recently is not ended for another one */
 
 /* ---- which launches have one ---- */
@@ -86,7 +87,7 @@ static size_t count(const struct pools *pools)
 static bool make_room(struct pools *pools, uint64_t now)
 {
         struct zygote *oldest = NULL;
-        uint64_t max = settings_of(pools)->zygotes_max;
+        uint64_t max = min_u64(settings_of(pools)->zygotes_max, pools->instances->places / PLACES_OF_ZYGOTE);
         if (count(pools) < max)
                 return true;
         for (struct zygote *zygote = pools->own; zygote; zygote = zygote->next)
