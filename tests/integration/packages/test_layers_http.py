@@ -59,7 +59,7 @@ def test_notes_name_what_has_no_effect(web):
 
 
 @pytest.mark.parametrize('request_, field, words', [
-    ({}, '/packages', 'give packages or requirements'), ({'packages': ['source']}, '/packages', 'no_wheel: '),
+    ({}, '/packages', 'give packages, requirements or lock'), ({'packages': ['source']}, '/packages', 'no_wheel: '),
     ({'packages': ['nothing-of-the-kind']}, '/packages', 'package_not_found: '), ({'packages': ['six @ http://x/']}, '/packages', ''),
     ({'requirements': '--index-url http://x/\n'}, '/requirements', ''), ({'package': 'six'}, '/package', '')])
 def test_what_cannot_be_made_is_refused(web, request_, field, words):
@@ -111,7 +111,7 @@ def test_the_command_builds_a_layer_by_the_daemon(web, tmp_path):
     (tmp_path / 'requirements.txt').write_text('# one\nsix==2.0\n')
     again = web.daemon.caisson('layers', 'build', '--json', '-r', tmp_path / 'requirements.txt', *web.state)
     assert again.status == 0 and f'"{layer}"' in again.out and '"six==2.0"' in again.out, again
-    for words, text in ((['nothing-of-the-kind'], 'package_not_found'), ([], 'give packages or requirements'), (['-r', tmp_path / 'none'], 'No such file'),
+    for words, text in ((['nothing-of-the-kind'], 'package_not_found'), ([], 'give packages, requirements or lock'), (['-r', tmp_path / 'none'], 'No such file'),
                         (['six; os.system("x") @ http://x'], '')):
         failed = web.daemon.caisson('layers', 'build', *words, *web.state)
         assert failed.status == 64 and text in failed.err and not failed.out, failed
