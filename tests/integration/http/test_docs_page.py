@@ -63,6 +63,9 @@ def variables(web, path):
         return {'NAME': 'mine'}
     if path.startswith('/submissions'):
         return {'TOKEN': web.ask('POST', '/submissions', {'language_id': 71, 'source_code': 'print(1)'}, Content_Type='application/json')[2]['token']}
+    if path.startswith('/v1/volumes/'):
+        assert web.ask('POST', '/v1/volumes', {'name': 'mine', 'size_bytes': 16 << 20})[0] in (201, 409)     # for GET, and then for DELETE
+        return {'NAME': 'mine'}
     if path.startswith('/v1/images/'):
         done = caisson('image', 'import', write(web.folder / 'tools.tar', shell_root()), *web.state)
         assert done.status == 0, done.err
