@@ -126,14 +126,13 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch)
 {
         if (!pool_fits_ahead(launch))
                 return false;
-        if (launch->language->zygote) {
-                struct zygote *zygote = pool_choose_zygote(pools, launch);
-                if (zygote && !zygote->own)
-                        pool_zygote_start(pools, zygote);
-                return zygote && zygote->serves;
-        }
         const struct pool *pool = pool_find(pools, launch, launch->language);
-        return pool && pool->newest;
+        if (pool && pool->newest)
+                return true;
+        struct zygote *zygote = launch->language->zygote ? pool_choose_zygote(pools, launch) : NULL;
+        if (zygote && !zygote->own)
+                pool_zygote_start(pools, zygote);
+        return zygote && zygote->serves;
 }
 
 /* One that waits, or else more will. */
@@ -301,6 +300,7 @@ static void tick(struct timer *timer)
                         pool_zygote_start(pools, pool->zygote);
         }
         pool_own_tick(pools);
+        pools_remove_ended(pools);
         pools_refill(pools);
         loop_timer(pools->instances->loop, timer, TICK_US);
 }

@@ -124,6 +124,8 @@ void pool_discard_oldest(struct pool *pool);
 uint64_t pools_memory(const struct pools *pools);
 size_t pool_target_min(const struct pool *pool);
 size_t pool_target_max(const struct pool *pool);
+/* Remove pools in domains of own zygotes that are gone. */
+void pools_remove_ended(struct pools *pools);
 /* The own zygote with this number, or NULL. */
 struct zygote *pool_own_find(const struct pools *pools, uint32_t id);
 /* Whether an interpreter that started before the request can serve the request. */

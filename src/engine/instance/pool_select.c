@@ -103,20 +103,34 @@ size_t pool_target_max(const struct pool *pool)
         return (size_t)(pool->language ? settings->pool_max : settings->pool_shells);
 }
 
+/* The pool at *at, for which no instance is being made. */
+static void remove_pool(struct pools *pools, struct pool **at)
+{
+        struct pool *pool = *at;
+        while (pool->waiting)
+                pool_discard_oldest(pool);
+        *at = pool->next;
+        free(pool);
+        pools->n--;
+}
+
 static void remove_oldest(struct pools *pools)
 {
         struct pool **oldest = NULL;
         for (struct pool **at = &pools->all; *at; at = &(*at)->next)
                 if (!(*at)->expected && !(*at)->making && (!oldest || (*at)->used_ms < (*oldest)->used_ms))
                         oldest = at;
-        if (!oldest)
-                return;
-        struct pool *pool = *oldest;
-        while (pool->waiting)
-                pool_discard_oldest(pool);
-        *oldest = pool->next;
-        free(pool);
-        pools->n--;
+        if (oldest)
+                remove_pool(pools, oldest);
+}
+
+void pools_remove_ended(struct pools *pools)
+{
+        for (struct pool **at = &pools->all; *at;)
+                if ((*at)->shape.domain && !(*at)->making && !pool_own_find(pools, (uint32_t)(*at)->shape.domain))
+                        remove_pool(pools, at);
+                else
+                        at = &(*at)->next;
 }
 
 /* The zygote that pool_choose_zygote() has chosen is known by the domain. */
