@@ -207,17 +207,20 @@ static int mount_volume(const struct volume *volume, unsigned attrs, struct csn_
 
 /* ---- new and removed volumes ---- */
 
-static int make_file_system(const char *path, struct csn_error *err)
+/* By the descriptor: the folders above belong to the engine, which could put a link in the place of a path. */
+static int make_file_system(int file, struct csn_error *err)
 {
+        char path[40];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
         /* Of mke2fs' newer features none is wanted that a supported kernel lacks. */
         char *const argv[] = { "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-O",
                 "^orphan_file,^metadata_csum_seed", "-E",
-                "root_owner=1000:1000,lazy_itable_init=1,lazy_journal_init=1,nodiscard", (char *)(uintptr_t)path, NULL };
+                "root_owner=1000:1000,lazy_itable_init=1,lazy_journal_init=1,nodiscard", path, NULL };
         char *const env[] = { NULL };
         int status = 0;
         pid_t self = getpid(), pid = fork();
         if (pid == 0) {
-                if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == self)
+                if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == self && fcntl(file, F_SETFD, 0) == 0)
                         execve(MKFS, argv, env);
                 _exit(127);
         }
@@ -255,13 +258,12 @@ static int remove_lost_found(const struct volume *volume, struct csn_error *err)
 static int fill_file(struct supervisor *sup, const struct wire_volume_order *order, int folder, const char *part,
         struct csn_error *err)
 {
-        char name[48], path[4200];
+        char name[48];
         auto_fd file = openat(folder, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (file < 0)
                 return err_set(err, errno == ENOSPC ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "make the file of a volume");
-        snprintf(path, sizeof path, "%.4000s/%s", sup->options->volumes_dir, part);
         print_name(order->high, order->low, name);
-        if (lock_file(file, 1, err) < 0 || reserve(file, order->bytes, err) < 0 || make_file_system(path, err) < 0)
+        if (lock_file(file, 1, err) < 0 || reserve(file, order->bytes, err) < 0 || make_file_system(file, err) < 0)
                 return -err->code;
         struct volume *volume = attach(sup, order->high, order->low, file, err);
         if (!volume)
