@@ -3,7 +3,8 @@
  * the other namespaces by setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up the same rights as
  * process 1 before a program, takes the program from the handoff socket, and runs the program.
  *
- * Its memory is a copy of the zygote's memory, in which no foreign code ever ran.
+ * Its memory is a copy of the zygote's memory.  In the common domain no foreign code ran there.  In a domain of its own
+ * a zygote has imported foreign code, so the supervisor verifies the child from outside (verify.c).
  */
 #include "sandbox/sandbox.h"
 

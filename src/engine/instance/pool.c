@@ -173,9 +173,8 @@ void pools_take(struct pools *pools, struct launch *launch, struct instance **re
 
 /* ---- more and less ---- */
 
-static bool lacks(const struct pools *pools, const struct pool *pool)
+static bool lacks(const struct pool *pool)
 {
-        (void)pools;
         bool possible = !pool->zygote || pool->zygote->serves;
         return possible && pool->waiting + pool->making < pool->target && clock_ms() >= pool->backoff_until_ms;
 }
@@ -243,7 +242,7 @@ static struct pool *neediest(struct pools *pools)
 {
         struct pool *found = NULL;
         for (struct pool *pool = pools->all; pool; pool = pool->next) {
-                if (lacks(pools, pool) && has_room(pools, pool) && has_time(pools, pool) &&
+                if (lacks(pool) && has_room(pools, pool) && has_time(pools, pool) &&
                         (!found || is_needier(pool, found)))
                         found = pool;
         }

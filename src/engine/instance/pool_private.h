@@ -60,7 +60,7 @@ struct pools {
         struct zygote *own;                /* zygotes with foreign code, in no order */
         struct zygote_key seen[POOL_SEEN]; /* of launches that had no zygote, the newest at seen_at - 1 */
         size_t seen_at;
-        struct zygote ended;               /* of pools whose own zygote was forgotten: never serves */
+        struct zygote ended;               /* stands in for an own zygote that is gone; never serves */
         uint32_t zygotes_made;
         uint64_t busy_ms;                  /* time of the last run, or 0: memory was given back since */
         struct timer tick, refill;

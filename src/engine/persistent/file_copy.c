@@ -3,9 +3,9 @@
  * another; and archives of others into a folder.
  *
  * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read
- * out here: to us it is bytes with a ceiling.  What was changed of /usr, or of / in an image, is in a folder of its own
- * (sandbox/overlay.c), where what was removed is a character device; of that a list goes along.  It has two archives,
- * one behind the other.
+ * out here: the engine stores its bytes, up to a ceiling.  The changed files of /usr, or of / in an image, are in the
+ * upper layer of the overlay (sandbox/overlay.c), in which a character device stands for a removed file.  The copy has
+ * a list of the removed files, and two archives, one behind the other.
  */
 #include "engine/persistent/psandbox_private.h"
 

@@ -1,6 +1,6 @@
 """The zygote's side: the modules of an image, and what has to be true of a process before it is forked for every run.
 
-Nothing here has a program of a tenant's.  What a preloaded module leaves behind that a program could tell from a cold
+No program of a tenant runs here; packages of a layer and modules of an image may be imported (foreign.py).  What a preloaded module leaves behind that a program could tell from a cold
 start is either put back here, once, or made anew by reset_state.py in every run.
 """
 
