@@ -49,8 +49,11 @@ static void look(struct fetcher *fetcher)
                 if (message->msg != CURLMSG_DONE || !fetch)
                         continue;
                 long status = 0;
-                curl_multi_remove_handle(fetcher->multi, fetch->easy);   /* the message is gone with it */
-                unlink_fetch(fetch);
+                /* Removal would close a connection that was made for its own sake; the message is gone either way. */
+                if (!fetch->connects || code != CURLE_OK) {
+                        curl_multi_remove_handle(fetcher->multi, fetch->easy);
+                        unlink_fetch(fetch);
+                }
                 curl_easy_getinfo(fetch->easy, CURLINFO_RESPONSE_CODE, &status);
                 fetch->done(fetch, status, code == CURLE_OK ? NULL : curl_easy_strerror(code), code);
         }

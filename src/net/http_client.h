@@ -29,6 +29,11 @@ struct fetch {
         struct curl_slist *addresses;      /* of the name, once resolved */
         long ms;
         bool sending;                      /* handed to libcurl */
+        /*
+         * Set before fetch_start() with CURLOPT_CONNECT_ONLY: after done() without an error the connection stays open
+         * for curl_easy_send(3) and curl_easy_recv(3), until fetch_close().
+         */
+        bool connects;
         struct timer late;                 /* reports from the loop a failure that is known at once */
         CURLcode code;
         char why[200];

@@ -1,8 +1,10 @@
-/* TLS to a program in a sandbox, by libssl without a socket: input and output are bytes in memory. */
+/* TLS by libssl without a socket: input and output are bytes in memory. */
 #include "net/tls_client.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <stdio.h>
 
 struct tls {
         SSL *ssl;
@@ -20,9 +22,42 @@ static SSL_CTX *context(void)
         return made;
 }
 
-struct tls *tls_new(struct csn_error *err)
+/* A context for these authorities; the last one is kept, because all connections of a program have the same. */
+static SSL_CTX *verified_context(const char *ca, struct csn_error *err)
 {
-        SSL_CTX *made = context();
+        static SSL_CTX *made;
+        static char made_of[4096];
+        if (made && strcmp(made_of, ca) == 0)
+                return made;
+        SSL_CTX *fresh = SSL_CTX_new(TLS_client_method());
+        if (!fresh ||
+                (ca[0] ? SSL_CTX_load_verify_locations(fresh, ca, NULL) : SSL_CTX_set_default_verify_paths(fresh)) !=
+                        1) {
+                SSL_CTX_free(fresh);
+                ERR_clear_error();
+                err_set(err, CSN_E_CONFIG, 0, "%s has no certificates (PEM) that can be read", ca[0] ? ca : "this host");
+                return NULL;
+        }
+        SSL_CTX_set_options(fresh, SSL_OP_NO_RENEGOTIATION);
+        SSL_CTX_set_verify(fresh, SSL_VERIFY_PEER, NULL);
+        SSL_CTX_free(made);
+        made = fresh;
+        snprintf(made_of, sizeof made_of, "%s", ca);
+        return made;
+}
+
+/* Let the certificate be valid for this name or address alone. */
+static bool expect_host(SSL *ssl, const char *host)
+{
+        X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+        if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
+                return true;
+        ERR_clear_error();
+        return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+static struct tls *make(SSL_CTX *made, struct csn_error *err)
+{
         SSL *ssl = made ? SSL_new(made) : NULL;
         BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
         if (!ssl || !in || !out) {
@@ -38,6 +73,23 @@ struct tls *tls_new(struct csn_error *err)
         SSL_set_connect_state(ssl);
         struct tls *tls = mem_alloc(sizeof *tls);
         *tls = (struct tls){ ssl, in, out };
+        return tls;
+}
+
+struct tls *tls_new(struct csn_error *err)
+{
+        return make(context(), err);
+}
+
+struct tls *tls_new_verified(const char *ca, const char *host, struct csn_error *err)
+{
+        SSL_CTX *made = verified_context(ca, err);
+        struct tls *tls = made ? make(made, err) : NULL;
+        if (tls && !expect_host(tls->ssl, host)) {
+                tls_free(tls);
+                err_set(err, CSN_E_SYSTEM, 0, "TLS cannot check the name %.200s", host);
+                return NULL;
+        }
         return tls;
 }
 

@@ -1,7 +1,9 @@
 /*
- * TLS client for connections to a program in a sandbox that listens with TLS (httpsPorts).  The certificate is not
- * verified: the program made it, and no third party is between program and daemon.  The program is untrusted: at most
- * one packet and one record of its data are kept in memory.
+ * TLS client without a socket, for servers that may be hostile: at most one packet and one record of data are kept in
+ * memory.
+ *
+ * A program in a sandbox that listens with TLS (httpsPorts) has a certificate of its own making, which is not verified:
+ * no third party is between program and daemon.  The certificate of a worker of a gateway is verified.
  */
 #ifndef NET_TLS_CLIENT_H
 #define NET_TLS_CLIENT_H
@@ -12,6 +14,11 @@ struct tls;
 
 /* Create a connection; the caller frees it with tls_free().  NULL: CSN_E_SYSTEM. */
 struct tls *tls_new(struct csn_error *err);
+/*
+ * The same to a server with a certificate that is verified: signed by an authority in the file `ca` (PEM; "": those of
+ * this host), for `host`, a name or an address.  NULL: CSN_E_CONFIG (the file), CSN_E_SYSTEM.
+ */
+struct tls *tls_new_verified(const char *ca, const char *host, struct csn_error *err);
 void tls_free(struct tls *tls);
 
 /* Continue the handshake; *ret_done: the handshake is complete.  false: the peer does not speak TLS. */
