@@ -205,6 +205,8 @@ void attempt_free(struct attempt *attempt)
 static void keep_packages(struct grading *grading, const struct run_result *result)
 {
         const struct grade_request *given = &grading->request;
+        struct grade_result *whole = &grading->result;
+        const struct warning *own = whole->warnings;   /* of extraction, or NULL */
         struct run_result kept = { 0 };
         bool named = given->packages_n || given->layers_n || HAS(given, grade_request, requirements) ||
                 HAS(given, grade_request, lock);
@@ -212,16 +214,19 @@ static void keep_packages(struct grading *grading, const struct run_result *resu
                 return;
         grading->has_packages = true;
         grading_keep(grading, &object_run_result, result, &kept);
-        grading->result.layers = kept.layers;
-        grading->result.layers_n = kept.layers_n;
+        whole->layers = kept.layers;
+        whole->layers_n = kept.layers_n;
         if (kept.layers_n)
-                MARK(&grading->result, grade_result, layers);
-        grading->result.warnings = arena_alloc(&grading->arena, (kept.warnings_n + 1) * sizeof *kept.warnings);
+                MARK(whole, grade_result, layers);
+        whole->warnings =
+                arena_alloc(&grading->arena, (kept.warnings_n + whole->warnings_n + 1) * sizeof *kept.warnings);
+        for (size_t i = 0; i < whole->warnings_n; i++)
+                whole->warnings[i] = own[i];
         for (size_t i = 0; i < kept.warnings_n; i++)
                 if (strncmp(kept.warnings[i].code, "packages_", 9) == 0)
-                        grading->result.warnings[grading->result.warnings_n++] = kept.warnings[i];
-        if (grading->result.warnings_n)
-                MARK(&grading->result, grade_result, warnings);
+                        whole->warnings[whole->warnings_n++] = kept.warnings[i];
+        if (whole->warnings_n)
+                MARK(whole, grade_result, warnings);
 }
 
 static void settle(struct attempt *attempt, const struct run_result *result)
@@ -229,6 +234,8 @@ static void settle(struct attempt *attempt, const struct run_result *result)
         struct grading *grading = attempt->grading;
         grading->runs++;
         grading->result.cpu_ms += result->usage.cpu_ms;
+        if (result->usage.memory_peak_bytes > grading->result.memory_peak_bytes)
+                SET(&grading->result, grade_result, memory_peak_bytes, result->usage.memory_peak_bytes);
         if (HAS(result, run_result, boundary) && !grading->has_boundary) {
                 grading->has_boundary = true;
                 MARK(&grading->result, grade_result, boundary);
@@ -302,11 +309,15 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
         if (HAS(given, grade_request, image))
                 SET(request, run_request, image, copy(attempt, given->image));
         else if (!HAS(given, grade_request, profile))
-                SET(request, run_request, image, copy(attempt, "small"));
+                SET(request, run_request, image, copy(attempt, prelude_image(grading)));
         if (HAS(given, grade_request, id))
                 SET(request, run_request, task_id, given->id);
         if (!other && HAS(given, grade_request, policy))
                 SET(request, run_request, policy, given->policy);
+        if (!other && HAS(given, grade_request, forbidden_modules)) {
+                request->forbidden_modules_n = given->forbidden_modules_n;
+                SET(request, run_request, forbidden_modules, given->forbidden_modules);
+        }
         if (!other && given->allow_imports_n) {
                 request->allow_imports_n = given->allow_imports_n;
                 SET(request, run_request, allow_imports, given->allow_imports);
@@ -320,6 +331,11 @@ struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *
                 SET(request, run_request, files, given->files);
         }
         name_packages(given, request);
+        /* The submission has been reviewed (review.c); test code and checkers are the caller's own. */
+        if (other || grading->review.answered)
+                run_set_unreviewed(attempt->run);
+        else if (HAS(given, grade_request, review))
+                SET(request, run_request, review, given->review);
         run_set_owner(attempt->run, grading->owner_key);
         run_set_quota(attempt->run, &grading->quota);
         if (kind->role)
@@ -366,6 +382,16 @@ bool status_is_final(int status)
                 status == status_ISOLATION_UNAVAILABLE || status == status_BAD_REQUEST;
 }
 
+/* The limit of time that ended it; where the record names another one, the time that it took. */
+static double seconds_of(const struct attempt *attempt, const struct run_result *result)
+{
+        const char *limit = HAS(&result->error, failure, limit) ? result->error.limit : "";
+        return (attempt->late                            ? (double)load_ms(attempt->grading)
+                        : strcmp(limit, "wall_ms") == 0 ? (double)result->limits.wall_ms
+                                                         : result->usage.wall_ms) /
+                1000;
+}
+
 int attempt_verdict(const struct attempt *attempt, const struct run_result *result, const char **ret_text)
 {
         static char text[200];
@@ -376,8 +402,7 @@ int attempt_verdict(const struct attempt *attempt, const struct run_result *resu
         }
         switch (attempt->late ? status_TIMEOUT : result->status) {
         case status_TIMEOUT:
-                snprintf(text, sizeof text, "Timeout after %.3gs",
-                        attempt->late ? (double)load_ms(attempt->grading) / 1000 : result->usage.wall_ms / 1000);
+                snprintf(text, sizeof text, "Timeout after %.3gs", seconds_of(attempt, result));
                 return case_status_TIMEOUT;
         case status_MEMORY_EXCEEDED:
                 snprintf(text, sizeof text, "Memory limit of %llu MiB exceeded",
@@ -418,17 +443,50 @@ bool attempt_ended_in_setup(const struct attempt *attempt, const struct run_resu
                 (attempt->late || !status_is_final(result->status));
 }
 
+/* The last line of the set-up in a traceback; 0: the traceback has none. */
+static unsigned long line_in_setup(const struct failure *error)
+{
+        static const char place[] = "File \"<setup>\", line ";
+        unsigned long line = 0;
+        for (size_t i = 0; i < error->traceback_n; i++) {
+                const char *at = strstr(error->traceback[i], place);
+                if (at)
+                        line = strtoul(at + strlen(place), NULL, 10);
+        }
+        return line;
+}
+
 static void blame_setup(struct attempt *attempt, const struct run_result *result)
 {
         const char *text;
         char why[600];
         attempt_verdict(attempt, result, &text);
-        if (HAS(result, run_result, error) && HAS(&result->error, failure, type) && !attempt->late)
+        unsigned long line = line_in_setup(&result->error);
+        if (HAS(result, run_result, error) && HAS(&result->error, failure, type) && !attempt->late && line)
+                snprintf(why, sizeof why, "the set-up failed in line %lu: %.100s: %.400s", line, result->error.type,
+                        result->error.message);
+        else if (HAS(result, run_result, error) && HAS(&result->error, failure, type) && !attempt->late)
                 snprintf(why, sizeof why, "the set-up failed: %.100s: %.400s", result->error.type,
                         result->error.message);
         else
                 snprintf(why, sizeof why, "the set-up failed: %.400s", text);
         grading_fail_text(attempt->grading, status_BAD_REQUEST, csn_code_name(CSN_E_INPUT), "/setup", why);
+}
+
+/* A fault that recurs is the submission's (faults.c): of the case with standard input, else of the whole grading. */
+static void blame_submission(struct attempt *attempt, const struct run_result *result)
+{
+        struct grading *grading = attempt->grading;
+        bool alone = grading->phase == PHASE_STREAMS && !attempt->kind->role;
+        struct slot *slot = alone ? &grading->slots[attempt->from] : NULL;
+        grading->fault = FAULT_NONE;
+        grading_sign(grading, "breaks_engine", result->error.message, slot ? slot->result->name : NULL);
+        if (slot)
+                slot_settle(slot, &grading->arena, case_status_ERROR, "the submission breaks its sandbox: %s",
+                        result->error.message);
+        else
+                grading_fail_text(grading, status_FAILED, "breaks_engine", NULL,
+                        "the submission breaks its sandbox each time, and an empty program does not");
 }
 
 void attempt_trouble(struct attempt *attempt, const struct run_result *result)
@@ -437,6 +495,10 @@ void attempt_trouble(struct attempt *attempt, const struct run_result *result)
         bool ours = attempt->late || attempt->broken, early = !ours && result->status == status_COMPLETED;
         const char *text;
         attempt_keep_streams(attempt, result);
+        if (status_is_ours(result->status) && grading->fault == FAULT_RECURRED) {
+                blame_submission(attempt, result);
+                return;
+        }
         if (attempt->late && kept_waiting(result->usage.waited_ms, load_ms(grading)))
                 grading->kept_waiting = grading->tests_kept_waiting = true;
         if (result->findings_n) {

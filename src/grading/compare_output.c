@@ -1,15 +1,7 @@
 /* Standard output beside what it should be.  Bytes, and no locale; both may be anything. */
-#include "grading/grading_private.h"
+#include "grading/pieces.h"
 
 #include <math.h>
-#include <stdio.h>
-
-#define SHOWN 60               /* bytes of a word or line in a sentence */
-
-struct piece {
-        const char *at;
-        size_t len;
-};
 
 struct reader {
         const char *at, *end;
@@ -18,28 +10,6 @@ struct reader {
 static bool is_blank(char c)
 {
         return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static struct piece show(struct piece piece)
-{
-        piece.len = piece.len < SHOWN ? piece.len : SHOWN;
-        return piece;
-}
-
-static const char *differ(struct arena *arena, const char *what, size_t number, struct piece expected, struct piece got)
-{
-        char text[2 * 4 * SHOWN + 100];
-        size_t len;
-        expected = show(expected);
-        got = show(got);
-        snprintf(text, sizeof text, "%s %zu: expected '%.*s', got '%.*s'", what, number, (int)expected.len, expected.at,
-                (int)got.len, got.at);
-        return model_utf8(arena, text, strlen(text), &len);
-}
-
-static const char *count_differs(struct arena *arena, const char *what, size_t expected, size_t got)
-{
-        return arena_text(arena, "expected %zu %s, got %zu", expected, what, got);
 }
 
 /* ---- lines ---- */
@@ -56,11 +26,6 @@ static bool next_line(struct reader *reader, struct piece *ret)
         while (ret->len && is_blank(ret->at[ret->len - 1]))
                 ret->len--;
         return true;
-}
-
-static bool same(struct piece a, struct piece b)
-{
-        return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
 /* Without empty lines at the end; the array is the arena's. */
@@ -97,9 +62,9 @@ static const char *compare_lines(const struct bytes *got, const struct bytes *ex
                 qsort(theirs, got_n, sizeof *theirs, by_bytes);
         }
         for (size_t i = 0; i < expected_n && i < got_n; i++)
-                if (!same(ours[i], theirs[i]))
-                        return differ(arena, ordered ? "line" : "sorted line", i + 1, ours[i], theirs[i]);
-        return expected_n == got_n ? "" : count_differs(arena, "lines", expected_n, got_n);
+                if (!piece_same(ours[i], theirs[i]))
+                        return piece_differ(arena, ordered ? "line" : "sorted line", i + 1, ours[i], theirs[i]);
+        return expected_n == got_n ? "" : piece_count_differs(arena, "lines", expected_n, got_n);
 }
 
 /* ---- words ---- */
@@ -141,7 +106,7 @@ static struct piece digits_of(struct piece word, bool *ret_negative)
 static bool same_integers(struct piece a, struct piece b)
 {
         bool of_a, of_b;
-        return same(digits_of(a, &of_a), digits_of(b, &of_b)) && of_a == of_b;
+        return piece_same(digits_of(a, &of_a), digits_of(b, &of_b)) && of_a == of_b;
 }
 
 /* Of any length: strtold() reads all digits.  The text is in the arena because it has no zero at its end. */
@@ -156,7 +121,7 @@ static bool number_of(struct piece word, struct arena *arena, long double *ret)
 static bool close_to(struct piece a, struct piece b, double tolerance, struct arena *arena)
 {
         long double x, y;
-        if (same(a, b))
+        if (piece_same(a, b))
                 return true;
         if (is_integer(a) && is_integer(b))
                 return same_integers(a, b);
@@ -182,8 +147,8 @@ static const char *compare_words(const struct bytes *got, const struct bytes *ex
                         return arena_text(arena, "%zu words are expected, and more came", n - 1);
                 if (!came)
                         return arena_text(arena, "more than the %zu words that came are expected", n - 1);
-                if (numbers ? !close_to(mine, other, tolerance, arena) : !same(mine, other))
-                        return differ(arena, "word", n, mine, other);
+                if (numbers ? !close_to(mine, other, tolerance, arena) : !piece_same(mine, other))
+                        return piece_differ(arena, "word", n, mine, other);
         }
 }
 
@@ -200,19 +165,34 @@ static const char *compare_bytes(const struct bytes *got, const struct bytes *ex
                 at);
 }
 
+static void strip_feeds(struct bytes *bytes)
+{
+        while (bytes->len && bytes->bytes[bytes->len - 1] == '\n')
+                bytes->len--;
+}
+
+/* EvalPlus compares values alone; its rule for output is that of `trimmed`. */
 const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected,
         struct arena *arena)
 {
         static char nothing[] = "";
-        const struct bytes ours = { expected->bytes ? expected->bytes : nothing, expected->len },
-                           theirs = { got->bytes ? got->bytes : nothing, got->len };
+        struct bytes ours = { expected->bytes ? expected->bytes : nothing, expected->len },
+                     theirs = { got->bytes ? got->bytes : nothing, got->len };
         switch (checker) {
-        case checkers_EXACT:
+        case compare_EXACT:
                 return compare_bytes(&theirs, &ours, arena);
-        case checkers_TOKENS:
-        case checkers_FLOATS:
-                return compare_words(&theirs, &ours, checker == checkers_FLOATS, tolerance, arena);
+        case compare_VERL:
+                strip_feeds(&ours);
+                strip_feeds(&theirs);
+                return compare_bytes(&theirs, &ours, arena);
+        case compare_LCB:
+                return compare_lcb(&theirs, &ours, arena);
+        case compare_PRIME:
+                return compare_prime(&theirs, &ours, arena);
+        case compare_TOKENS:
+        case compare_FLOATS:
+                return compare_words(&theirs, &ours, checker == compare_FLOATS, tolerance, arena);
         default:
-                return compare_lines(&theirs, &ours, checker != checkers_LINES, arena);
+                return compare_lines(&theirs, &ours, checker != compare_LINES, arena);
         }
 }

@@ -11,6 +11,7 @@
 #define AT_ONCE 4                      /* sandboxes of one submission */
 #define CASE_WAITING 4                 /* a case may last so many times its wall-clock limit, if it waits for the CPU */
 #define SLOT_BYTES 1000                /* of a question about a case, without its values */
+#define SHARED_MORE_MS 1000            /* beyond total_cpu_ms, for the process that waits */
 #define STOP_AFTER 16                  /* cases between two looks, when one that fails is to be the last */
 
 /* ---- what it is told ---- */
@@ -21,11 +22,13 @@ static void add_text(json_t *json, const char *name, const char *text)
                 json_object_set_new(json, name, json_string(text));
 }
 
-static json_t *encode_case(const struct grading *grading, const struct message_case *one)
+json_t *function_case_encode(const struct grading *grading, const struct message_case *one)
 {
         const struct grade_case *given = one->given;
-        json_t *json = json_pack("{s:I, s:I, s:I}", "i", (json_int_t)one->i, "cpu_ms", (json_int_t)one->cpu_ms,
-                "wall_ms", (json_int_t)one->wall_ms);
+        json_t *json = HAS(given, grade_case, expected_stdout) ? program_encode(given) : json_object();
+        json_object_set_new(json, "i", json_integer((json_int_t)one->i));
+        json_object_set_new(json, "cpu_ms", json_integer((json_int_t)one->cpu_ms));
+        json_object_set_new(json, "wall_ms", json_integer((json_int_t)one->wall_ms));
         (void)grading;
         add_text(json, "function", given->function);
         add_text(json, "args", given->args);
@@ -35,10 +38,10 @@ static json_t *encode_case(const struct grading *grading, const struct message_c
         return json;
 }
 
-static size_t bytes_of(const struct grade_case *given)
+size_t function_case_bytes(const struct grade_case *given)
 {
         const char *texts[] = { given->args, given->args_python, given->kwargs, given->kwargs_python };
-        size_t bytes = 0;
+        size_t bytes = given->stdin.len;
         for (size_t i = 0; i < ARRAY_LEN(texts); i++)
                 bytes += texts[i] ? strlen(texts[i]) : 0;
         return bytes;
@@ -47,7 +50,8 @@ static size_t bytes_of(const struct grade_case *given)
 static bool is_open(const struct grading *grading, size_t i)
 {
         const struct slot *slot = &grading->slots[i];
-        return !slot->settled && !slot->document && !HAS(slot->given, grade_case, expected_stdout);
+        bool of_phase = grading->phase == PHASE_STREAMS ? slot->forks : !HAS(slot->given, grade_case, expected_stdout);
+        return of_phase && !slot->settled && !slot->document && !slot->answered;
 }
 
 static void on_hello(struct attempt *attempt)
@@ -55,11 +59,16 @@ static void on_hello(struct attempt *attempt)
         struct grading *grading = attempt->grading;
         const struct grade_request *request = &grading->request;
         const char *setup = request->setup ? request->setup : "";
-        json_t *members = json_pack("{s:i}", "output_max", CASE_OUTPUT);
+        json_t *members = json_pack("{s:i, s:b, s:s}", "output_max", CASE_OUTPUT, "main",
+                grading->phase == PHASE_STREAMS, "instance",
+                choices_grade_instance.values[attempt->shares ? grade_instance_SHARED : grade_instance_FRESH].text);
+        if (cases_cpu_left_ms(grading) != UINT64_MAX)
+                json_object_set_new(members, "total_ms", json_integer((json_int_t)cases_cpu_left_ms(grading)));
         add_text(members, "function", request->function);
         struct message *begin = message_new(grading, "begin", members);
         message_add_text(begin, "setup", setup, strlen(setup));
-        message_set_encoder(begin, encode_case);
+        prelude_add(grading, begin);
+        message_set_encoder(begin, function_case_encode);
         for (size_t i = attempt->from; i < attempt->to; i++) {
                 const struct grade_case *given = grading->slots[i].given;
                 const struct message_case one = { .i = i,
@@ -67,7 +76,7 @@ static void on_hello(struct attempt *attempt)
                         .cpu_ms = case_cpu_ms(grading, given),
                         .wall_ms = case_wall_ms(grading, given) };
                 if (is_open(grading, i))
-                        message_add_case(begin, &one, bytes_of(given));
+                        message_add_case(begin, &one, function_case_bytes(given));
         }
         attempt_begin(attempt, begin);
 }
@@ -76,7 +85,7 @@ static void on_too_long(struct attempt *attempt)
 {
         struct grading *grading = attempt->grading;
         for (size_t i = attempt->from; i < attempt->to; i++)
-                if (!grading->slots[i].settled && !HAS(grading->slots[i].given, grade_case, expected_stdout))
+                if (is_open(grading, i))
                         slot_settle(&grading->slots[i], &grading->arena, case_status_BAD_CASE,
                                 "the arguments are too long to be handed over");
         run_cancel(attempt->run);
@@ -90,8 +99,17 @@ static void take_result(struct attempt *attempt, json_t *message)
         json_int_t i = json_integer_value(json_object_get(message, "i"));
         struct slot *slot = i >= (json_int_t)attempt->from && i < (json_int_t)attempt->to ? &grading->slots[i] : NULL;
         const char *how = json_string_value(json_object_get(message, "how"));
-        if (!slot || slot->document || slot->settled || !how || HAS(slot->given, grade_case, expected_stdout)) {
+        if (!slot || !how || !is_open(grading, (size_t)i) ||
+                (slot->forks && !program_take(grading, (size_t)i, message))) {
                 attempt_break(attempt);
+                return;
+        }
+        if (attempt->shares)
+                grading->instance = grade_instance_SHARED;
+        if (slot->forks) {
+                attempt->stopped = grading->request.stop_on_fail && slot->settled && !slot->result->passed;
+                if (attempt->stopped)
+                        run_cancel(attempt->run);
                 return;
         }
         struct case_result *result = slot->result;
@@ -106,7 +124,8 @@ static void take_result(struct attempt *attempt, json_t *message)
         grading_signs(grading, json_object_get(message, "signs"), result->name);
         slot->bytes = SLOT_BYTES + json_string_length(json_object_get(message, "value")) +
                 (slot->given->expected ? strlen(slot->given->expected) : 0) +
-                (slot->given->expected_python ? strlen(slot->given->expected_python) : 0);
+                (slot->given->expected_python ? strlen(slot->given->expected_python) : 0) +
+                (slot->reference ? strlen(slot->reference) : 0);
         grading->result_bytes += json_string_length(json_object_get(message, "value"));
         if (grading->result_bytes > RESULTS_BYTES_MAX)
                 slot_settle(slot, &grading->arena, case_status_UNENCODABLE,
@@ -122,7 +141,10 @@ static void on_said(struct attempt *attempt, const char *op, json_t *message)
                 attempt->ready = true;
         } else if (strcmp(op, "result") == 0) {
                 attempt->ready = true;
-                take_result(attempt, message);
+                if (!attempt->stopped)
+                        take_result(attempt, message);
+        } else if (strcmp(op, "shared") == 0) {
+                attempt->shares = false;
         } else if (strcmp(op, "end") == 0) {
                 attempt->ended = true;
                 grading_signs(grading, json_object_get(message, "signs"), NULL);
@@ -157,12 +179,31 @@ static struct slot *first_open(const struct attempt *attempt)
         return NULL;
 }
 
+/*
+ * A case's process cannot have used more than its sandbox, whose figure does not pass through the sandbox.  A case that
+ * is alone in a sandbox has the sandbox's figure.
+ */
+static void note_memory(const struct attempt *attempt, const struct run_result *result)
+{
+        uint64_t most = result->usage.memory_peak_bytes;
+        for (size_t i = attempt->from; most && i < attempt->to; i++) {
+                struct case_result *of_case = attempt->grading->slots[i].result;
+                bool own = HAS(of_case, case_result, memory_peak_bytes), alone = attempt->to - attempt->from == 1;
+                if (own)
+                        of_case->memory_peak_bytes = min_u64(of_case->memory_peak_bytes, most);
+                else if (alone && attempt->ready)
+                        SET(of_case, case_result, memory_peak_bytes, most);
+        }
+}
+
 static void on_done(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;
         struct slot *slot = first_open(attempt);
         const char *text;
-        if (!slot || attempt->missing || grading->cancelled)
+        note_memory(attempt, result);
+        grading->cases_cpu_ms += result->usage.cpu_ms;
+        if (!slot || attempt->missing || attempt->stopped || grading->cancelled)
                 return;
         if (status_is_ours(result->status) && grading_again(grading, result))
                 return;
@@ -170,6 +211,10 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
                 attempt_trouble(attempt, result);
                 return;
         }
+        /* The case that ended a shared process is not known: all cases run again, in processes of their own. */
+        grading->never_shares = true;
+        if (attempt->shares)
+                return;
         /* What ended the sandbox is the case that was going on. */
         int status = attempt_verdict(attempt, result, &text);
         slot_settle(slot, &grading->arena, status, "%s", text);
@@ -178,6 +223,37 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
                 grading_fail_text(grading, status_FAILED, NULL, NULL, "too many cases ended the whole sandbox");
         if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
                 slot->kept_waiting = grading->kept_waiting = true;
+}
+
+/* ---- a submission without cases ---- */
+
+static void on_loaded(struct attempt *attempt, const struct run_result *result)
+{
+        struct grading *grading = attempt->grading;
+        bool ended = attempt->ended || !attempt->kind->role;
+        if (attempt->missing || grading->cancelled)
+                return;
+        if (status_is_ours(result->status) && grading_again(grading, result))
+                return;
+        if (!ended || attempt->broken || attempt->late || result->status != status_COMPLETED) {
+                attempt_trouble(attempt, result);
+                return;
+        }
+        grading->loaded = true;
+        attempt_keep_streams(attempt, result);
+}
+
+void load_go_on(struct grading *grading)
+{
+        static const struct attempt_kind loads = { .role = "cases",
+                .hello_received = on_hello,
+                .said = on_said,
+                .too_long = on_too_long,
+                .done = on_loaded },
+                                         runs = { .done = on_loaded };
+        struct attempt *attempt = attempt_new(grading, grading->language->cases ? &loads : &runs, NULL);
+        attempt_limit(attempt, load_ms(grading), load_ms(grading));
+        attempt_start(attempt);
 }
 
 /* ---- the phase ---- */
@@ -193,11 +269,15 @@ static void begin(struct grading *grading, size_t from, size_t to)
         uint64_t cpu_ms = load_ms(grading), wall_ms = load_ms(grading);
         attempt->from = from;
         attempt->to = to;
+        attempt->shares = grading->request.instance == grade_instance_SHARED && grading->language == &lang_python &&
+                !grading->never_shares;
         for (size_t i = from; i < to; i++) {
                 cpu_ms += case_cpu_ms(grading, grading->slots[i].given) + 100;
                 wall_ms += CASE_WAITING * case_wall_ms(grading, grading->slots[i].given) + 100;
         }
-        attempt_limit(attempt, cpu_ms, wall_ms);
+        /* With cases in one process the runner ends that process first, and tells of the cases before. */
+        uint64_t left_ms = cases_cpu_left_ms(grading), more_ms = attempt->shares ? SHARED_MORE_MS : 0;
+        attempt_limit(attempt, min_u64(cpu_ms, left_ms > UINT64_MAX - more_ms ? left_ms : left_ms + more_ms), wall_ms);
         attempt_start(attempt);
 }
 
@@ -205,7 +285,7 @@ static size_t end_of_batch(const struct grading *grading, size_t from, size_t mo
 {
         size_t bytes = 0, n = 0, to = from;
         for (; to < grading->slots_n && n < most && bytes < BEGIN_BYTES; to++) {
-                bytes += bytes_of(grading->slots[to].given);
+                bytes += function_case_bytes(grading->slots[to].given);
                 n += is_open(grading, to);
         }
         return to;
@@ -239,4 +319,10 @@ void cases_go_on(struct grading *grading)
                         begin(grading, i, i + 1);
                         n++;
                 }
+}
+
+void programs_go_on(struct grading *grading)
+{
+        size_t from = first_of(grading), most = grading->request.stop_on_fail ? STOP_AFTER : SIZE_MAX;
+        begin(grading, from, end_of_batch(grading, from, most));
 }

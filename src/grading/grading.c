@@ -1,5 +1,6 @@
 /* A submission's way through its phases; see grading.h. */
 #include "grading/grading_private.h"
+#include "lang/extract.h"
 
 #include <stdio.h>
 
@@ -36,12 +37,29 @@ static bool has_slots(const struct grading *grading, bool stdin)
         return false;
 }
 
+static bool has_forks(const struct grading *grading)
+{
+        for (size_t i = 0; i < grading->slots_n; i++)
+                if (!grading->slots[i].settled && grading->slots[i].forks)
+                        return true;
+        return false;
+}
+
 static bool has_failed(const struct grading *grading)
 {
         for (size_t i = 0; i < grading->slots_n; i++)
                 if (grading->slots[i].settled && !grading->slots[i].result->passed)
                         return true;
         return false;
+}
+
+/* Settle the cases for which total_cpu_ms leaves no time. */
+static void settle_late(struct grading *grading)
+{
+        for (size_t i = 0; i < grading->slots_n && !cases_cpu_left_ms(grading); i++)
+                if (!grading->slots[i].settled && !grading->slots[i].document)
+                        slot_settle(&grading->slots[i], &grading->arena, case_status_TIMEOUT,
+                                "the CPU time of all cases, total_cpu_ms, is used up");
 }
 
 static bool is_over(const struct grading *grading)
@@ -150,7 +168,7 @@ static bool wants_again(struct grading *grading)
                 struct slot *slot = &grading->slots[i];
                 if (!slot->kept_waiting)
                         continue;
-                slot->settled = false;
+                slot->settled = slot->answered = false;
                 json_decref(slot->document);
                 slot->document = NULL;
         }
@@ -163,19 +181,39 @@ static bool wants_again(struct grading *grading)
 static void go_on(struct grading *grading)
 {
         if (grading->attempts || grading->judging || grading->waits || grading->phase == PHASE_OVER ||
-                grading->later.active)
+                grading->later.active || grading->reviewing ||
+                (grading->reference_state == REFERENCE_WAITS && !grading->cancelled))
                 return;
+        if (!is_over(grading) && grading->fault == FAULT_CONTROL_DUE) {
+                control_go_on(grading);
+                return;
+        }
+        if (!is_over(grading) && !grading->review_begun) {
+                grading->review_begun = true;
+                if (grading_review(grading))
+                        return;
+        }
+        settle_late(grading);
         if (!is_over(grading) && grading->phase <= PHASE_CASES) {
                 grading->phase = PHASE_CASES;
+                if (reference_go_on(grading))
+                        return;
                 if (has_slots(grading, false)) {
                         cases_go_on(grading);
+                        return;
+                }
+                if (!grading->slots_n && !HAS(&grading->request, grade_request, tests) && !grading->loaded) {
+                        load_go_on(grading);
                         return;
                 }
                 grading->phase = PHASE_STREAMS;
         }
         if (!is_over(grading) && grading->phase == PHASE_STREAMS) {
                 if (has_slots(grading, true)) {
-                        streams_go_on(grading);
+                        if (has_forks(grading))
+                                programs_go_on(grading);
+                        else
+                                streams_go_on(grading);
                         return;
                 }
                 grading->phase = PHASE_TESTS;
@@ -237,23 +275,73 @@ static int check_case(const struct grade_request *request, size_t i, struct csn_
         return 0;
 }
 
+static void warn_of_extraction(struct grading *grading, int mode, const char *from, size_t line)
+{
+        grading->result.warnings = arena_alloc(&grading->arena, sizeof *grading->result.warnings);
+        struct warning *warning = &grading->result.warnings[grading->result.warnings_n++];
+        SET(warning, warning, code, arena_text(&grading->arena, "extracted"));
+        SET(warning, warning, text,
+                arena_text(&grading->arena, "the submission begins in line %zu of %s, because extract is %s", line, from,
+                        choices_extract.values[mode].text));
+        MARK(&grading->result, grade_result, warnings);
+}
+
+/*
+ * Take the submission out of the text.  Without a block, `code` is the submission, and `completion` has none.  The tag
+ * names the language where the request names none.
+ */
+static void extract_submission(struct grading *grading)
+{
+        struct grade_request *request = &grading->request;
+        const struct language *added = engine_languages(grading->grader->engine), *named = NULL;
+        bool is_answer = HAS(request, grade_request, completion);
+        int mode = HAS(request, grade_request, extract) ? request->extract
+                : is_answer                             ? extract_LAST_FENCE
+                                                        : extract_NONE;
+        const struct bytes *text = is_answer ? &request->completion : &request->code;
+        struct lang_extracted found;
+        struct csn_error err;
+        if (is_answer)
+                SET(request, grade_request, code, request->completion);
+        if (HAS(request, grade_request, language) && lang_find(added, request->language, &named, &err) < 0)
+                return;
+        if (!lang_extract(added, mode, named, text, &grading->arena, &found)) {
+                grading->no_block = is_answer && mode != extract_NONE;
+                return;
+        }
+        warn_of_extraction(grading, mode, is_answer ? "completion" : "code", found.line);
+        SET(request, grade_request, code, found.program);
+        if (!named && found.language)
+                SET(request, grade_request, language, arena_text(&grading->arena, "%s", found.language->name));
+}
+
 static int check(struct grading *grading, struct csn_error *err)
 {
-        const struct grade_request *request = &grading->request;
+        struct grade_request *request = &grading->request;
+        if (HAS(request, grade_request, problem))
+                return err_field(err, "/problem",
+                        "stored problems are the daemon's: send the request to POST /v1/grade, or give the problem's fields");
+        extract_submission(grading);
         if (lang_find(engine_languages(grading->grader->engine),
                     HAS(request, grade_request, language) ? request->language : "python", &grading->language, err) < 0)
                 return -err->code;
         bool python = grading->language == &lang_python;
         if (HAS(request, grade_request, tests) && !python)
                 return err_field(err, "/tests", "test code is for Python; for %s give cases", grading->language->title);
+        if (HAS(request, grade_request, reference) && !python)
+                return err_field(err, "/reference", "a reference is a program in Python; for %s give expected values",
+                        grading->language->title);
         if (HAS(request, grade_request, setup) && !python)
                 return err_field(err, "/setup", "set-up code is for Python; for %s put it before the code",
                         grading->language->title);
-        if (!request->cases_n && !HAS(request, grade_request, tests))
-                return err_field(err, "/cases", "there is nothing to grade by; give cases or tests");
-        if (request->checker == checkers_PROGRAM && !HAS(request, grade_request, check))
-                return err_field(err, "/check",
-                        "checker is \"program\", and there is none; give check {language, code}");
+        if (!request->cases_n && HAS(request, grade_request, function) && !grading->language->cases)
+                return err_field(err, "/function",
+                        "a function is looked up in Python, JavaScript and TypeScript; for %s leave function out",
+                        grading->language->title);
+        if (checker_check(grading, err) < 0)
+                return -err->code;
+        if (HAS(request, grade_request, checker))
+                SET(request, grade_request, compare, compare_PROGRAM);
         if (HAS(request, grade_request, tolerance) && !(request->tolerance >= 0))
                 return err_field(err, "/tolerance", "tolerance is %g; it has to be 0 or more", request->tolerance);
         for (size_t i = 0; i < request->cases_n; i++) {
@@ -270,17 +358,65 @@ static int check(struct grading *grading, struct csn_error *err)
         return 0;
 }
 
+static size_t length_of_input(const struct grade_case *given)
+{
+        const char *texts[] = { given->args, given->args_python, given->kwargs, given->kwargs_python };
+        size_t length = given->stdin.len;
+        for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+                length += texts[i] ? strlen(texts[i]) : 0;
+        return length;
+}
+
+struct input_length {
+        size_t i, length;
+};
+
+/* Longer inputs first; inputs of one length in their order. */
+static int by_length(const void *left, const void *right)
+{
+        const struct input_length *a = left, *b = right;
+        if (a->length != b->length)
+                return a->length > b->length ? -1 : 1;
+        return a->i < b->i ? -1 : a->i > b->i;
+}
+
+/* Which cases are run, of request->select and max_cases; the others are not in the result. */
+static bool *select_cases(struct grading *grading)
+{
+        const struct grade_request *request = &grading->request;
+        size_t n = request->cases_n, most = HAS(request, grade_request, max_cases) ? request->max_cases : 0;
+        bool *taken = arena_alloc(&grading->arena, (n + 1) * sizeof *taken);
+        most = most && most < n ? most : n;
+        if (most == n || request->select != case_select_LONGEST) {
+                memset(taken, true, most * sizeof *taken);
+                return taken;
+        }
+        struct input_length *lengths = mem_alloc((n + 1) * sizeof *lengths);
+        for (size_t i = 0; i < n; i++)
+                lengths[i] = (struct input_length){ i, length_of_input(&request->cases[i]) };
+        qsort(lengths, n, sizeof *lengths, by_length);
+        for (size_t i = 0; i < most; i++)
+                taken[lengths[i].i] = true;
+        free(lengths);
+        return taken;
+}
+
 static void make_slots(struct grading *grading)
 {
         const struct grade_request *request = &grading->request;
-        grading->slots_n = request->cases_n;
+        const bool *taken = select_cases(grading);
         grading->slots = arena_alloc(&grading->arena, (request->cases_n + 1) * sizeof *grading->slots);
         struct case_result *results = arena_alloc(&grading->arena, (request->cases_n + 1) * sizeof *results);
         for (size_t i = 0; i < request->cases_n; i++) {
                 const struct grade_case *given = &request->cases[i];
-                grading->slots[i] = (struct slot){ .given = given, .result = &results[i] };
-                SET(&results[i], case_result, weight, HAS(given, grade_case, weight) ? given->weight : 1);
-                SET(&results[i], case_result, name,
+                struct case_result *result = &results[grading->slots_n];
+                if (!taken[i])
+                        continue;
+                grading->slots[grading->slots_n++] = (struct slot){
+                        .given = given, .result = result, .forks = program_can_fork(grading, given)
+                };
+                SET(result, case_result, weight, HAS(given, grade_case, weight) ? given->weight : 1);
+                SET(result, case_result, name,
                         HAS(given, grade_case, name) ? given->name : arena_text(&grading->arena, "case %zu", i + 1));
         }
 }
@@ -297,7 +433,7 @@ struct grading *grading_new(struct grader *grader)
                 .result = { .status = status_COMPLETED } };
         grader->gradings = grading;
         snprintf(grading->id, sizeof grading->id, "grade_");
-        hex_random(16, grading->id + strlen(grading->id));
+        id_new(grading->id + strlen(grading->id));
         return grading;
 }
 
@@ -324,6 +460,9 @@ void grading_start(struct grading *grading, bool local, const struct grading_eve
         }
         make_slots(grading);
         grading->phase = PHASE_CASES;
+        if (grading->no_block)
+                grading_fail_text(grading, status_FAILED, "no_code_block", "/completion",
+                        "The answer has no fenced block of code, so there is no program to grade");
         loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
 }
 
@@ -333,6 +472,7 @@ void grading_cancel(struct grading *grading)
                 return;
         grading->cancelled = true;
         grading_fail_text(grading, status_CANCELLED, csn_code_name(CSN_E_CANCELLED), NULL, "The grading was cancelled");
+        grading_review_end(grading);
         for (struct attempt *one = grading->attempts; one; one = one->next)
                 run_cancel(one->run);
         loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
@@ -349,6 +489,8 @@ void grading_free(struct grading *grading)
         while (grading->attempts)
                 attempt_free(grading->attempts);
         judge_forget(grading->judging);
+        grading_review_end(grading);
+        reference_leave(grading);
         loop_untimer(engine_loop(grader->engine), &grading->later);
         for (struct grading **at = &grader->gradings; *at; at = &(*at)->next)
                 if (*at == grading) {
@@ -367,6 +509,7 @@ struct grader *grader_open(struct engine *engine, const struct settings *setting
 {
         struct grader *grader = mem_alloc(sizeof *grader);
         *grader = (struct grader){ .engine = engine, .settings = settings };
+        grading_bound_records(settings);
         return grader;
 }
 
@@ -379,5 +522,6 @@ void grader_close(struct grader *grader)
                 grading_free(one);
         }
         judges_close(grader->judges);
+        references_close(grader->references);
         free(grader);
 }

@@ -8,11 +8,16 @@
  *   grading         the phases of a grading, and retries after failures of the engine or of a busy machine
  *   attempt         one run of a submission
  *   function_cases  calls of the submission's functions: one sandbox, a process for each call
- *   stdio_cases     runs of the submission with standard input
+ *   program_cases   standard input cases of Python: one sandbox, a process for each case
+ *   stdio_cases     other runs of the submission with standard input
  *   test_code       test code in one sandbox, the submission in another, and messages between them
  *   judge           interpreters that run no submission, and compare values by the language's own equality
  *   compare_output  comparison of standard output with the expected output
+ *   checker         programs of the caller that decide about an output
  *   import          request formats of older systems and datasets
+ *   formats/        records of data sets that trainers have, one file a family
+ *   prelude         imports that are executed before a submission
+ *   reference       expected values that a program of the caller gives
  *   report          from verdicts to a result, with advice
  *
  * Like the engine, grading has one thread and runs inside engine_step().  A helper thread makes the result of a long
@@ -71,8 +76,11 @@ void grading_free(struct grading *grading);
 
 /*
  * Decode a request: Caisson's own, with the field names of older systems, or a problem in the format of HumanEval or
- * MBPP.  `json` is modified.  Errors: CSN_E_INPUT with a JSON pointer; ret->id is set even then.
+ * MBPP, or with the member `format` a record of that data set (formats/).  `json` is modified.  Errors: CSN_E_INPUT,
+ * CSN_E_FORMAT or CSN_E_RECORD with a JSON pointer; ret->id is set even then.
  */
 int grading_decode(json_t *json, struct arena *arena, struct grade_request *ret, struct csn_error *err);
+/* Bound compressed tests of records by settings->grading.record_bytes.  Call before the first grading_decode(). */
+void grading_bound_records(const struct settings *settings);
 
 #endif

@@ -47,6 +47,7 @@ void grading_note(struct grading *grading, struct case_result *result, const jso
         char *out = grading_text(grading, json_string_value(json_object_get(message, "stdout")));
         char *error = grading_text(grading, json_string_value(json_object_get(message, "stderr")));
         json_int_t line = json_integer_value(json_object_get(message, "line"));
+        json_int_t memory = json_integer_value(json_object_get(message, "memory"));
         SET(result, case_result, cpu_ms, json_number_value(json_object_get(message, "cpu_ms")));
         SET(result, case_result, duration_ms, json_number_value(json_object_get(message, "wall_ms")));
         if (out)
@@ -55,6 +56,8 @@ void grading_note(struct grading *grading, struct case_result *result, const jso
                 SET(result, case_result, stderr, error);
         if (line > 0)
                 SET(result, case_result, line, (uint64_t)line);
+        if (memory > 0)
+                SET(result, case_result, memory_peak_bytes, (uint64_t)memory);
 }
 
 void grading_put(struct grading *grading, struct workers *workers)
@@ -63,6 +66,15 @@ void grading_put(struct grading *grading, struct workers *workers)
                 return;
         worker_free(workers, grading->owner_key, &grading->arena);
         free(grading);
+}
+
+uint64_t cases_cpu_left_ms(const struct grading *grading)
+{
+        const struct grade_request *request = &grading->request;
+        if (!HAS(request, grade_request, total_cpu_ms) || !request->total_cpu_ms)
+                return UINT64_MAX;
+        uint64_t used = (uint64_t)grading->cases_cpu_ms;
+        return used < request->total_cpu_ms ? request->total_cpu_ms - used : 0;
 }
 
 void slot_settle(struct slot *slot, struct arena *arena, int status, const char *fmt, ...)
@@ -143,10 +155,26 @@ static bool is_lost(const struct run_result *result)
         return HAS(&result->error, failure, code) && strcmp(result->error.code, csn_code_name(CSN_E_LOST)) == 0;
 }
 
-bool grading_again(struct grading *grading, const struct run_result *result)
+bool grading_retry(struct grading *grading, const struct run_result *result)
 {
         if (is_lost(result) || grading->tries == BUSY_TRIES || grading->cancelled)
                 return false;
         loop_timer(engine_loop(grading->grader->engine), &grading->later, (BUSY_MS << grading->tries++) * 1000ULL);
+        return true;
+}
+
+bool grading_again(struct grading *grading, const struct run_result *result)
+{
+        bool fault = result->status == status_ENGINE_ERROR && !is_lost(result) && !grading->cancelled;
+        if (fault && grading->fault == FAULT_SUSPECTED) {
+                grading->fault = FAULT_RECURRED;
+                return false;
+        }
+        if (grading_retry(grading, result))
+                return true;
+        if (!fault)
+                return false;
+        grading->fault = FAULT_CONTROL_DUE;
+        loop_timer(engine_loop(grading->grader->engine), &grading->later, 0);
         return true;
 }

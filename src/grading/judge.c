@@ -65,6 +65,31 @@ struct judges {
 
 /* ---- questions ---- */
 
+static bool is_of_trainer(int compare)
+{
+        return compare == compare_LCB || compare == compare_VERL || compare == compare_PRIME ||
+                compare == compare_EVALPLUS;
+}
+
+static void add_text(json_t *spec, const char *name, const char *text)
+{
+        if (text)
+                json_object_set_new(spec, name, json_string(text));
+}
+
+/* The rule of a trainer, and what the oracles of EvalPlus need: the task and the arguments. */
+static void add_rule(json_t *spec, const struct grade_request *request, const struct grade_case *given)
+{
+        add_text(spec, "compare", choices_compare.values[request->compare].text);
+        if (request->compare != compare_EVALPLUS)
+                return;
+        add_text(spec, "task", request->id);
+        add_text(spec, "format", choices_grade_format.values[request->format].text);
+        add_text(spec, "function", given->function ? given->function : request->function);
+        add_text(spec, "args", given->args);
+        add_text(spec, "args_python", given->args_python);
+}
+
 /* Perhaps in a helper thread. */
 static json_t *encode_case(const struct grading *grading, const struct message_case *one)
 {
@@ -84,6 +109,10 @@ static json_t *encode_case(const struct grading *grading, const struct message_c
                 json_object_set_new(spec, "tolerance", json_real(grading->request.tolerance));
         json_object_set_new(spec, "exact", json_boolean(given->exact));
         json_object_set_new(spec, "strict_type", json_boolean(given->strict_type));
+        if (is_of_trainer(grading->request.compare))
+                add_rule(spec, &grading->request, given);
+        if (one->reference)
+                json_object_set_new(spec, "expected_canonical", json_string(one->reference));
         return json_pack("{s:I, s:o, s:O}", "i", (json_int_t)one->i, "case", spec, "result", one->document);
 }
 
@@ -107,7 +136,10 @@ static struct message *question(struct judging *judging, uint64_t id, uint64_t c
                 (!n || (bytes < ASK_BYTES && n < ASK_CASES && !judging->single));
                 judging->to++) {
                 const struct slot *slot = &grading->slots[judging->to];
-                const struct message_case one = { .i = judging->to, .given = slot->given, .document = slot->document };
+                const struct message_case one = { .i = judging->to,
+                        .given = slot->given,
+                        .document = slot->document,
+                        .reference = slot->reference };
                 if (!is_open(slot))
                         continue;
                 n++;
@@ -454,6 +486,7 @@ static void start(struct judge *judge)
         MARK(request, run_request, limits);
         run_set_message_handler(judge->run, &message_handler, judge);
         run_set_skips_queue(judge->run);
+        run_set_unreviewed(judge->run);
         run_set_owner(judge->run, "judge");
         run_start(judge->run, false, &events, judge);
 }

@@ -9,7 +9,7 @@
 
 #define AT_ONCE_MAX (32 * KIB) /* bytes of a message that the loop makes */
 #define CASE_BYTES 500         /* of a case in a message, without its texts */
-#define TEXTS_MAX 2
+#define TEXTS_MAX 4
 
 struct message {
         struct job job;

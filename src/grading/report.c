@@ -30,6 +30,51 @@ static void hide(struct grading *grading, struct case_result *result, bool of_te
                         arena_text(arena, "%s", choices_case_status.values[result->status].meaning));
 }
 
+/*
+ * Whether the engine or the checker is at fault.  A submission cannot get here: see status_is_ours() for faults that
+ * recur, and checker.c for checkers that break.
+ */
+static bool is_fault(const struct grading *grading)
+{
+        int status = grading->result.status;
+        return status_is_ours(status) || status == status_CANCELLED || status == status_DEPENDENCY_FAILED ||
+                status == status_UNSUPPORTED_LANGUAGE || status == status_ISOLATION_UNAVAILABLE;
+}
+
+/* The code of LiveCodeBench for a case that was not passed. */
+static int lcb_code(int status)
+{
+        switch (status) {
+        case case_status_FAILED:
+                return -2;
+        case case_status_TIMEOUT:
+                return -3;
+        case case_status_BAD_CASE:
+                return -5;
+        default:
+                return -4;
+        }
+}
+
+/* LiveCodeBench ends with the first failure, so its list does. */
+static void add_codes(struct grading *grading)
+{
+        struct grade_result *whole = &grading->result;
+        json_t *codes = json_array();
+        for (size_t i = 0; i < whole->cases_n; i++) {
+                const struct case_result *result = &whole->cases[i];
+                if (result->status == case_status_SKIPPED)
+                        continue;
+                json_array_append_new(codes, result->passed ? json_true() : json_integer(lcb_code(result->status)));
+                if (!result->passed)
+                        break;
+        }
+        char *text = json_dumps(codes, JSON_COMPACT);
+        SET(whole, grade_result, codes, arena_text(&grading->arena, "%s", text));
+        free(text);
+        json_decref(codes);
+}
+
 static void gather(struct grading *grading)
 {
         struct grade_result *whole = &grading->result;
@@ -54,11 +99,24 @@ static void gather(struct grading *grading)
         whole->total = n;
         size_t judged = n - whole->skipped;
         whole->failed = judged - whole->passed;
-        whole->all_passed = judged > 0 && whole->passed == judged && !grading->has_error;
-        if (all > 0)
-                whole->score = good / all;
-        else if (judged)
-                whole->score = (double)whole->passed / (double)judged;
+        whole->mask = is_fault(grading);
+        whole->all_passed = judged > 0 && whole->passed == judged && !grading->has_error && !whole->mask;
+        if (whole->mask) {
+                whole->retryable = status_is_ours(whole->status) && !grading->persists;
+                return;
+        }
+        double part = judged ? (double)whole->passed / (double)judged : 0;
+        SET(whole, grade_result, score, all > 0 ? good / all : part);
+        SET(&whole->reward, grade_reward, binary, whole->all_passed);
+        SET(&whole->reward, grade_reward, partial, part);
+        SET(&whole->reward, grade_reward, passed, whole->passed);
+        SET(&whole->reward, grade_reward, total, judged);
+        for (size_t i = 0; i < n && !HAS(&whole->reward, grade_reward, first_fail_index); i++)
+                if (!whole->cases[i].passed && whole->cases[i].status != case_status_SKIPPED)
+                        SET(&whole->reward, grade_reward, first_fail_index, i);
+        MARK(whole, grade_result, reward);
+        if (grading->request.compat_codes)
+                add_codes(grading);
 }
 
 /* ---- advice ---- */
@@ -98,6 +156,29 @@ static const char *advice_for_case(int status)
         }
 }
 
+/* A submission that the source policy refuses is not reviewed (review.c). */
+static bool policy_refused(const struct grade_result *whole)
+{
+        return whole->status == status_BLOCKED &&
+                (!HAS(whole, grade_result, review) || whole->review.verdict == review_verdict_SKIPPED);
+}
+
+/* The sentences of a run that the policy refuses (engine/run/record.c). */
+static void advise_blocked(struct lines *lines)
+{
+        const struct grade_result *whole = &lines->grading->result;
+        add_line(lines, "Code violates sandbox security rules; avoid system calls and I/O.");
+        add_line(lines, whole->error.message);
+        for (size_t i = 0; i < whole->findings_n; i++) {
+                const struct finding *finding = &whole->findings[i];
+                add_line(lines,
+                        arena_text(&lines->grading->arena, "Line %llu: %s", (unsigned long long)finding->line,
+                                finding->message));
+                if (HAS(finding, finding, advice))
+                        add_line(lines, finding->advice);
+        }
+}
+
 /* Failed tests first, then advice by their errors; each sentence once. */
 static void advise(struct grading *grading)
 {
@@ -109,7 +190,9 @@ static void advise(struct grading *grading)
         whole->feedback = arena_alloc(&grading->arena, FEEDBACK_LINES * sizeof *whole->feedback);
         if (whole->all_passed)
                 return;
-        if (grading->has_error) {
+        if (policy_refused(whole)) {
+                advise_blocked(&lines);
+        } else if (grading->has_error) {
                 const struct failure *error = &whole->error;
                 const char *by_type = HAS(error, failure, type) ? feedback_for_type(language, error->type) : NULL;
                 add_line(&lines,
@@ -131,7 +214,7 @@ static void advise(struct grading *grading)
                                 HAS(&whole->cases[i], case_result, error_type)
                                         ? feedback_for_type(language, whole->cases[i].error_type)
                                         : advice_for_case(whole->cases[i].status));
-        if (!whole->feedback_n)
+        if (!whole->feedback_n && (whole->total || grading->has_error))
                 add_line(&lines, "Code failed to execute. Check logic and edge cases.");
 }
 
@@ -139,7 +222,7 @@ void report(struct grading *grading)
 {
         struct grade_result *whole = &grading->result;
         struct arena *arena = &grading->arena;
-        whole->schema = arena_text(arena, MODEL_SCHEMA_VERSION);
+        whole->schema = arena_text(arena, MODEL_GRADE_SCHEMA_VERSION);
         whole->grade_id = grading->id;
         if (HAS(&grading->request, grade_request, id))
                 SET(whole, grade_result, id, grading->request.id);
@@ -147,6 +230,8 @@ void report(struct grading *grading)
                 SET(whole, grade_result, language, arena_text(arena, "%s", grading->language->name));
         whole->signs = grading->signs;
         whole->signs_n = grading->signs_n;
+        if (grading->slots_n)
+                SET(whole, grade_result, instance, grading->instance);
         whole->shared_process = grading->request.shared_process;
         whole->runs = grading->runs;
         whole->retried = grading->retried;

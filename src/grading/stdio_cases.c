@@ -1,4 +1,7 @@
-/* Runs with standard input: each in a sandbox of its own, in any language; what it writes is compared outside. */
+/*
+ * Runs with standard input, in any language: each in a sandbox of its own.  The output is compared outside of the
+ * sandbox.  Most cases of Python share a sandbox instead (program_cases.c).
+ */
 #include "grading/grading_private.h"
 
 #include <stdio.h>
@@ -6,58 +9,6 @@
 #define AT_ONCE 4
 #define OUTPUT_MORE (64 * KIB)         /* that is kept beyond what is expected */
 #define SHOWN 200                      /* characters of an output in a sentence */
-
-/* ---- a checker program ---- */
-
-static void settle_checked(struct slot *slot, struct grading *grading, const struct run_result *result)
-{
-        if (result->status == status_COMPLETED)
-                slot_settle(slot, &grading->arena, case_status_PASSED, "OK");
-        else if (result->status == status_FAILED && HAS(result, run_result, exit_code) &&
-                !(HAS(result, run_result, error) && HAS(&result->error, failure, type)))
-                slot_settle(slot, &grading->arena, case_status_FAILED, "the checker refuses it: %.300s",
-                        result->stdout.len ? result->stdout.bytes : "exit status is not 0");
-        else
-                slot_settle(slot, &grading->arena, case_status_BAD_CASE, "the checker %s: %.300s",
-                        status_name(result->status), HAS(result, run_result, error) ? result->error.message : "");
-}
-
-static void on_checked(struct attempt *attempt, const struct run_result *result)
-{
-        struct grading *grading = attempt->grading;
-        if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading, result)))
-                return;
-        if (status_is_ours(result->status))
-                attempt_trouble(attempt, result);
-        else
-                settle_checked(&grading->slots[attempt->from], grading, result);
-}
-
-static void check_by_program(struct grading *grading, size_t i, const struct bytes *got)
-{
-        static const struct attempt_kind kind = { .done = on_checked };
-        const struct grade_check *check = &grading->request.check;
-        const struct grade_case *given = grading->slots[i].given;
-        struct attempt *attempt = attempt_new(grading, &kind, &check->code);
-        struct run_request *request = run_request(attempt->run);
-        struct arena *arena = run_arena(attempt->run);
-        static const char *const names[] = { "input", "output", "expected" };
-        const struct bytes contents[] = { given->stdin, *got, given->expected_stdout };
-        if (HAS(check, grade_check, language))
-                SET(request, run_request, language, check->language);
-        struct input_file *files = arena_alloc(arena, ARRAY_LEN(names) * sizeof *files);
-        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
-                SET(&files[k], input_file, name, arena_text(arena, "%s", names[k]));
-                SET(&files[k], input_file, content,
-                        ((struct bytes){ arena_copy(arena, contents[k].bytes ? contents[k].bytes : "", contents[k].len),
-                                contents[k].len }));
-        }
-        request->files_n = ARRAY_LEN(names);
-        SET(request, run_request, files, files);
-        attempt->from = i;
-        attempt_limit(attempt, case_cpu_ms(grading, given), case_wall_ms(grading, given));
-        attempt_start(attempt);
-}
 
 /* ---- how it ended ---- */
 
@@ -82,15 +33,32 @@ static double tolerance_of(const struct grading *grading, const struct grade_cas
         return HAS(&grading->request, grade_request, tolerance) ? grading->request.tolerance : 1e-6;
 }
 
-static void compare(struct grading *grading, size_t i, const struct run_result *result)
+uint64_t stream_bytes_kept(const struct grade_case *given)
+{
+        return given->expected_stdout.len + OUTPUT_MORE;
+}
+
+void stream_show(struct grading *grading, size_t i, const struct bytes *output)
 {
         struct slot *slot = &grading->slots[i];
-        if (grading->request.checker == checkers_PROGRAM) {
-                check_by_program(grading, i, &result->stdout);
+        SET(slot->result, case_result, output, shown(&grading->arena, output));
+        SET(slot->result, case_result, expected, shown(&grading->arena, &slot->given->expected_stdout));
+}
+
+void stream_settle(struct grading *grading, size_t i, const struct bytes *output, uint64_t total)
+{
+        struct slot *slot = &grading->slots[i];
+        if (total > output->len) {
+                slot_settle(slot, &grading->arena, case_status_FAILED, "it wrote %llu bytes where %zu are expected",
+                        (unsigned long long)total, slot->given->expected_stdout.len);
                 return;
         }
-        const char *wrong = compare_output(grading->request.checker, tolerance_of(grading, slot->given),
-                &result->stdout, &slot->given->expected_stdout, &grading->arena);
+        if (grading->request.compare == compare_PROGRAM) {
+                check_by_program(grading, i, output);
+                return;
+        }
+        const char *wrong = compare_output(grading->request.compare, tolerance_of(grading, slot->given), output,
+                &slot->given->expected_stdout, &grading->arena);
         if (*wrong)
                 slot_settle(slot, &grading->arena, case_status_FAILED, "%s", wrong);
         else
@@ -105,19 +73,18 @@ static void take_result(struct grading *grading, size_t i, const struct attempt 
         const char *text;
         SET(of_case, case_result, cpu_ms, result->usage.cpu_ms);
         SET(of_case, case_result, duration_ms, result->usage.wall_ms);
-        SET(of_case, case_result, output, shown(&grading->arena, &result->stdout));
-        SET(of_case, case_result, expected, shown(&grading->arena, &slot->given->expected_stdout));
+        if (HAS(&result->usage, usage, memory_peak_bytes))
+                SET(of_case, case_result, memory_peak_bytes, result->usage.memory_peak_bytes);
+        stream_show(grading, i, &result->stdout);
         if (result->stderr.len)
                 SET(of_case, case_result, stderr, shown(&grading->arena, &result->stderr));
         if (HAS(result, run_result, error) && HAS(&result->error, failure, type))
                 SET(of_case, case_result, error_type, arena_text(&grading->arena, "%s", result->error.type));
         if (HAS(result, run_result, error) && HAS(&result->error, failure, line))
                 SET(of_case, case_result, line, result->error.line);
-        if (result->status == status_COMPLETED && !result->truncated.stdout_bytes) {
-                compare(grading, i, result);
-        } else if (result->status == status_COMPLETED) {
-                slot_settle(slot, &grading->arena, case_status_FAILED, "it wrote %llu bytes where %zu are expected",
-                            (unsigned long long)result->truncated.stdout_total_bytes, slot->given->expected_stdout.len);
+        if (result->status == status_COMPLETED) {
+                stream_settle(grading, i, &result->stdout,
+                        result->truncated.stdout_bytes ? result->truncated.stdout_total_bytes : 0);
         } else if (result->status == status_FAILED) {
                 slot_settle(slot, &grading->arena, case_status_ERROR, "%s",
                         HAS(result, run_result, error) ? result->error.message : "the exit status is not 0");
@@ -132,6 +99,7 @@ static void take_result(struct grading *grading, size_t i, const struct attempt 
 static void on_done(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;
+        grading->cases_cpu_ms += result->usage.cpu_ms;
         if (grading->cancelled || (status_is_ours(result->status) && grading_again(grading, result)))
                 return;
         if (status_is_final(result->status) || status_is_ours(result->status)) {
@@ -152,7 +120,13 @@ static void begin(struct grading *grading, size_t i)
         const struct settings *settings = grading->grader->settings;
         uint64_t usual = HAS(&request->limits, limits, output_bytes) ? request->limits.output_bytes
                                                                      : settings->limits.output_bytes;
+        const char *prelude = prelude_text(grading);
         attempt->from = i;
+        if (*prelude) {
+                SET(request, run_request, prelude,
+                    ((struct bytes){ arena_copy(run_arena(attempt->run), prelude, strlen(prelude)), strlen(prelude) }));
+                run_set_own_prelude(attempt->run);
+        }
         if (HAS(given, grade_case, stdin))
                 SET(request, run_request, stdin, given->stdin);
         if (HAS(given, grade_case, argv)) {
@@ -160,8 +134,9 @@ static void begin(struct grading *grading, size_t i)
                 SET(request, run_request, args, given->argv);
         }
         SET(&request->limits, limits, output_bytes,
-            min_u64(max_u64(usual, given->expected_stdout.len + OUTPUT_MORE), settings->ceilings.output_bytes));
-        attempt_limit(attempt, case_cpu_ms(grading, given), case_wall_ms(grading, given));
+            min_u64(max_u64(usual, stream_bytes_kept(given)), settings->ceilings.output_bytes));
+        attempt_limit(attempt, min_u64(case_cpu_ms(grading, given), cases_cpu_left_ms(grading)),
+                case_wall_ms(grading, given));
         attempt_start(attempt);
 }
 

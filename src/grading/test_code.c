@@ -42,6 +42,7 @@ static void begin_tests(struct attempt *attempt)
                 request->entry_point ? json_string(request->entry_point) : json_null());
         struct message *begin = message_new(attempt->grading, "begin", members);
         message_add_text(begin, "setup", setup, strlen(setup));
+        prelude_add(attempt->grading, begin);
         if (request->shared_process)
                 message_add_text(begin, "shared", request->code.bytes, request->code.len);
         attempt->ready = true;   /* its limits are those of the run */
@@ -137,7 +138,8 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 return;
         if (status_is_ours(result->status) && again(grading, result))
                 return;
-        if (HAS(result, run_result, error) &&
+        /* A run that was ended here because it broke its channel is cancelled, which would be a mask. */
+        if (HAS(result, run_result, error) && !attempt->broken &&
                 (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) ||
                         status_is_final(result->status))) {
                 struct failure error = result->error;
@@ -154,7 +156,7 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
         if (status == case_status_TIMEOUT && kept_waiting(result->usage.waited_ms, result->limits.wall_ms))
                 grading->kept_waiting = grading->tests_kept_waiting = true;
         add_verdict(grading, grading->tests_n ? "the rest" : "tests", status,
-                HAS(result, run_result, error) ? result->error.message : text);
+                HAS(result, run_result, error) && !attempt->broken ? result->error.message : text);
 }
 
 /* ---- the submission ---- */
@@ -165,6 +167,7 @@ static void begin_subject(struct attempt *attempt)
         const char *setup = request->setup ? request->setup : "";
         struct message *begin = message_new(attempt->grading, "begin", json_object());
         message_add_text(begin, "setup", setup, strlen(setup));
+        prelude_add(attempt->grading, begin);
         attempt_begin(attempt, begin);
 }
 

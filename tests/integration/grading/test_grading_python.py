@@ -689,8 +689,8 @@ VERDICTS = [
     ({'expected': '1', 'tolerance': -1}, returned('1'), 'bad_case', None),
     # how it ended
     ({'expected': '1'}, other('solution.A', '<A>'), 'unencodable', 'A value of type solution.A cannot be compared from outside: <A>'),
-    ({'expected': '1'}, {'how': 'timeout', 'by': 'cpu', 'cpu_ms': 5004.2}, 'timeout', 'Timeout after 5.0 s of CPU time'),
-    ({'expected': '1'}, {'how': 'timeout', 'by': 'wall', 'wall_ms': 15004.2}, 'timeout', 'Timeout after 15.0 s'),
+    ({'expected': '1'}, {'how': 'timeout', 'by': 'cpu', 'cpu_ms': 5004.2}, 'timeout', 'Timeout after 5s of CPU time'),
+    ({'expected': '1'}, {'how': 'timeout', 'by': 'wall', 'wall_ms': 15004.2}, 'timeout', 'Timeout after 15s'),
     ({'expected': '1'}, {'how': 'exited', 'exit_code': 0}, 'crash', 'The process ended with exit status 0 before there was a value'),
     ({}, {'how': 'exited', 'exit_code': 0}, 'crash', None),
     ({'expected': '1'}, {'how': 'signalled', 'signal': 11}, 'crash', 'The process was ended by SIGSEGV'),
@@ -871,9 +871,10 @@ FORGERIES = {
 }
 
 
+@pytest.mark.parametrize('instance', ['fresh', 'shared'])
 @pytest.mark.parametrize('name', FORGERIES)
-def test_forgeries_do_not_pass(run, name):
-    outcome = run('cases', FORGERIES[name], begin(case(0, 'f', '[2, 3]', cpu_ms=3000, wall_ms=5000)))
+def test_forgeries_do_not_pass(run, name, instance):
+    outcome = run('cases', FORGERIES[name], {**begin(case(0, 'f', '[2, 3]', cpu_ms=3000, wall_ms=5000)), 'instance': instance})
     results = [message for message in outcome.messages if message['op'] == 'result']
     spec = {'expected_exception': 'ValueError'} if name == 'class ValueError' else {'expected': str(EXPECTED)}
     verdict = verdicts_of(run, (spec, results[0] if results else None), code=FORGERIES[name])[0][0]

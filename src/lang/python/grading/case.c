@@ -173,6 +173,7 @@ static void reap(struct guard *guard)
                 ;
         guard->end->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+        guard->end->memory = (unsigned long)used.ru_maxrss * 1024;
         /* The first process of a sandbox inherits those that the case has left. */
         while (getpid() == 1 && (waitpid(-1, NULL, 0) >= 0 || errno == EINTR))
                 ;

@@ -25,6 +25,7 @@ struct case_end {
         int status;            /* as from wait4(2) */
         const char *reason;    /* limit that ended the case: "cpu", "wall", "gone" (the engine is gone), or NULL */
         double cpu_s, wall_s;  /* used */
+        unsigned long memory;  /* largest resident set in bytes: ru_maxrss of wait4(2) */
         int outputs[2];        /* output to standard output and standard error; the caller closes the descriptors */
         const char *message;   /* the case's message, valid until the next case */
         size_t len;            /* above message_max: the message was too long */

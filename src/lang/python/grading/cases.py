@@ -15,7 +15,7 @@ from _io import FileIO, TextIOWrapper
 from _json import encode_basestring_ascii
 from _signal import (ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, NSIG, SIGKILL, SIGXCPU, getsignal, setitimer,
                      signal)
-from posix import (O_CLOEXEC, O_RDWR, WEXITSTATUS, WIFSIGNALED, WTERMSIG, _exit, close, dup2, fork, fstat, getpid, kill, killpg,
+from posix import (O_CLOEXEC, O_RDWR, WEXITSTATUS, WIFSIGNALED, WTERMSIG, _exit, close, dup, dup2, fork, fstat, getpid, kill, killpg,
                    listdir, memfd_create, open, pidfd_open, pipe2, pread, read, set_blocking, setsid, wait4, waitpid, write)
 from resource import RLIMIT_CPU, RLIMIT_FSIZE, RLIM_INFINITY, getrlimit, setrlimit
 from select import POLLHUP, POLLIN, poll
@@ -27,6 +27,7 @@ LENGTH_SIZE = 8
 WAITING = 4                     # a case may last so many times its wall-clock limit, if it waits for the CPU
 LOOK_MS = 100                   # several threads use up CPU time faster than it passes
 CPUCLOCK_SCHED = 2
+TOTAL_MAX_S = 10 ** 9           # of CPU time, where the request has no total_cpu_ms
 FILE_MAX = 64 << 20             # of what a case writes, its output too, which is in memory
 NAME_MAX = 200
 TEXT_MAX = 2000
@@ -41,6 +42,8 @@ CanonError, encode, read_json, write_json = canon['CanonError'], canon['encode']
 mro_names, mro_of, type_name = canon['mro_names'], canon['mro_of'], canon['type_name']
 plain_text, position_in, repr_within, text_of = report['plain_text'], report['position_in'], report['repr_within'], report['text_of']
 role_names = load_part('role')
+main, shared = load_part('main_program'), load_part('shared')
+ProgramEnd = main['ProgramEnd']
 DONE, MESSAGE_MAX, MESSAGE, TO_ENGINE = (role_names[name] for name in ('DONE', 'MESSAGE_MAX', 'MESSAGE', 'TO_ENGINE'))
 disable_gc, freeze_gc = gc.disable, gc.freeze
 set_trace, set_profile, get_trace, get_profile = sys.settrace, sys.setprofile, sys.gettrace, sys.getprofile
@@ -53,6 +56,7 @@ SHAPES = {
     'returned': {'value': str, 'type': str, 'mro': list},
     'unencodable': {'repr': str, 'type': str, 'mro': list},
     'raised': {'message': str, 'type': str, 'mro': list, 'line': (int, type(None))},
+    'exited': {'exit_code': int},
 }
 CHILD_SIGNS = 'patched_builtins', 'suspicious_eq'
 
@@ -87,9 +91,11 @@ class Target:
         self.path = path
         self.function = self.owner = None
 
-    def find(self, names):
-        """Whether the program has it."""
+    def find(self, names, given):
+        """Whether the program has it: a function by this name, or a method of its class Solution.  A name of a prelude is neither."""
         first, *path = self.path.split('.')
+        if first not in names or (first in given and names[first] is given[first]):
+            self.path, first, path = 'Solution.' + self.path, 'Solution', [first, *path]
         try:
             self.function = names[first]
             for name in path:
@@ -113,10 +119,14 @@ class Target:
 class Case:
     def __init__(self, document, usual_function):
         self.index = document['i']
+        self.stdin = None
         self.function = document.get('function') or usual_function
         self.cpu_s = document.get('cpu_ms', 5000) / 1000
         self.wall_s = document.get('wall_ms', 15000) / 1000
         self.mistake = None
+        if 'stdin' in document or 'stdin_base64' in document:
+            main['read_case'](self, document)
+            return
         try:
             self.arguments = read_value(document, 'args', (list, tuple))
             self.named = read_value(document, 'kwargs', (dict,))
@@ -150,10 +160,10 @@ def is_method(owner, name):
     return False
 
 
-def function_names(names):
+def function_names(names, given):
     """What a caller could have meant."""
     return sorted(plain_text(name)[:NAME_MAX] for name, value in list(names.items())
-                  if type(name) is str and name[:1] != '_' and type(value) is Function)[:FUNCTIONS_MAX]
+                  if type(name) is str and name[:1] != '_' and type(value) is Function and name not in given)[:FUNCTIONS_MAX]
 
 
 # ------------------------------------------------------------------------------------------------- in the case's process
@@ -275,7 +285,7 @@ def raised(error, path, source):
     return '%s,%s' % (members_text(how='raised', message=plain_text(text_of(error))[:TEXT_MAX], line=line), kind_text(type(error))), []
 
 
-def enter_process(grader, case, writer, outputs):
+def enter_process(grader, cpu_s, writer, outputs):
     """Limits and streams of a case.  Returns where it is to tell its end.  A zygote has this in C."""
     grader.talk.channel.close()     # no handler of ours has run
     if not grader.alone:
@@ -284,7 +294,7 @@ def enter_process(grader, case, writer, outputs):
     writer = Channel.move_away(writer)
     for number, fd in enumerate((grader.null, *outputs)):
         dup2(fd, number)
-    seconds = int(case.cpu_s) + 2
+    seconds = int(cpu_s) + 2
     limit(RLIMIT_CPU, seconds, seconds + 1)
     limit(RLIMIT_FSIZE, FILE_MAX, FILE_MAX)
     return writer
@@ -311,6 +321,8 @@ def tell_outcome(grader, value, error, writer):
         set_trace(None)
     if get_profile() is not None:
         set_profile(None)
+    if type(value) is ProgramEnd:
+        return value.tell(grader, writer)
     disable_gc()                    # nobody will miss what it finds
     if error is not None and issubclass(type(error), SystemExit):
         status = load_part('finalize')['exit_code'](error.code)
@@ -342,8 +354,13 @@ def members_of(message):
     """What a case's process has told: (members, signs).  CanonError if it is nothing that we would have written."""
     if len(message) != message_size(message):
         raise CanonError('its length is another')
+    return members_in(message[LENGTH_SIZE:])
+
+
+def members_in(text):
+    """The same of a message without its length."""
     try:
-        document = read_json(message[LENGTH_SIZE:].decode('ascii'))
+        document = read_json(text.decode('ascii'))
     except UnicodeDecodeError:
         raise CanonError('it is not ASCII') from None
     shape = SHAPES.get(document.get('how')) if type(document) is dict and type(document.get('how')) is str else None
@@ -352,21 +369,23 @@ def members_of(message):
     if not all(isinstance(document[name], kind) and type(document[name]) is not bool for name, kind in shape.items()):
         raise CanonError('it has members of other types')
     signs = document.pop('signs')
-    if not (is_text(document['type'], NAME_MAX) and is_text(document.get('repr', ''), TEXT_MAX)
-            and is_text(document.get('message', ''), TEXT_MAX) and len(document['mro']) <= MRO_MAX
-            and all(is_text(name, NAME_MAX) for name in document['mro'])
+    if not (is_text(document.get('type', ''), NAME_MAX) and is_text(document.get('repr', ''), TEXT_MAX)
+            and is_text(document.get('message', ''), TEXT_MAX) and len(document.get('mro', ())) <= MRO_MAX
+            and all(is_text(name, NAME_MAX) for name in document.get('mro', ()))
             and type(signs) is list and len(signs) <= len(__builtins__) + 1 and all(map(is_sign, signs))):
         raise CanonError('it has members that are too long')
     return document, signs
 
 
-def read_output(fd, most):
-    """The text of a file, at most so many characters of it: the beginning, and the end."""
-    size = fstat(fd).st_size
-    head = pread(fd, min(size, 4 * most), 0).decode('utf-8', 'replace')
+def read_output(fd, most, begin=0, end=None):
+    """The text of a file from begin to end, at most so many characters of it: the beginning, and the end."""
+    size = (fstat(fd).st_size if end is None else end) - begin
+    if not size:
+        return ''
+    head = pread(fd, min(size, 4 * most), begin).decode('utf-8', 'replace')
     if size <= 4 * most and len(head) <= most:
         return head
-    tail = pread(fd, 4 * most, max(size - 4 * most, 0)).decode('utf-8', 'replace')
+    tail = pread(fd, min(size, 4 * most), begin + max(size - 4 * most, 0)).decode('utf-8', 'replace')
     mark = '\n... %d bytes in all ...\n' % size
     if len(mark) > most:
         return head[:most]
@@ -402,8 +421,13 @@ class Grader:
     def __init__(self, role):
         function = role.begin.get('function') or ''
         self.cases = [Case(document, function) for document in role.begin.get('cases') or ()]
-        self.targets = {path: Target(path) for path in (function, *(case.function for case in self.cases)) if path}
+        self.program = role.program if role.begin.get('main') is True else None
+        self.total_s = role.begin.get('total_ms', 1000 * TOTAL_MAX_S) / 1000
+        self.is_shared = role.begin.get('instance') == 'shared'
+        paths = (function, *(case.function for case in self.cases)) if self.program is None else ()
+        self.targets = {path: Target(path) for path in paths if path}
         self.runner = role.runner
+        self.role = role
         self.talk = role.talk
         self.alone = role.runner.options['alone'] == '1'
         self.output_max = role.begin.get('output_max', TEXT_MAX)
@@ -422,8 +446,9 @@ class Grader:
     def run(self):
         """The exit status, when all cases are through."""
         for target in self.targets.values():
-            if not target.find(self.runner.names):
-                self.send(op='missing', function=target.path, functions=function_names(self.runner.names))
+            path = target.path
+            if not target.find(self.runner.names, self.role.given):
+                self.send(op='missing', function=path, functions=function_names(self.runner.names, self.role.given))
                 return MISSING_EXIT
         self.send(op='ready')
         if any(target.is_async() for target in self.targets.values()):
@@ -432,18 +457,27 @@ class Grader:
         present = vars(builtins)
         is_patched = self.strangers(FUNCTIONS, present, True)
         self.functions_at_load = {name: present[name] for name in FUNCTIONS if name in present} if is_patched else FUNCTIONS
+        if self.is_shared and not shared['run_shared'](self):
+            return 0
+        return self.run_forks() if self.cases else self.end()
+
+    def run_forks(self):
+        """Each case in a process of its own."""
         self.choose_way()
         self.rehearse()
         flush_streams()
         freeze_gc()             # or a collection in a case would write to every object there is
         if not (self.run_each() if self.native is None else self.run_natively()):
             return 0
+        return self.end()
+
+    def end(self):
         found = self.patched(__builtins__)
         if found:
             self.send(op='end', signs=found)
         else:
             self.talk.channel.send(MESSAGE, TO_ENGINE + HONEST_END)
-        if self.native is not None and not self.runner.is_sample:
+        if self.runner.leave is not None and not self.runner.is_sample and len(listdir(TASKS)) == 1:
             self.leave()
         return 0
 
@@ -458,7 +492,7 @@ class Grader:
 
     def rehearse(self):
         """What only cases do, and so would be new to the interpreter in each of them."""
-        for _ in range(REHEARSALS if len(self.cases) > REHEARSALS else 0):
+        for _ in range(REHEARSALS if len(self.cases) > REHEARSALS and self.program is None else 0):
             self.document_of(0, None)
         if self.runner.is_sample:
             for case in self.cases * 2:
@@ -489,6 +523,8 @@ class Grader:
         """What there is to know of a case, or None of one that cannot be called."""
         if case.mistake is not None:
             return None
+        if self.program is not None:
+            return case.index, case.cpu_s, case.wall_s, self.call, (case,), {}
         target = self.targets[case.function]
         if target.owner is None and not self.signals.own:
             return case.index, case.cpu_s, case.wall_s, target.function, tuple(case.arguments), case.named
@@ -496,6 +532,8 @@ class Grader:
 
     def call(self, case):
         """With what the program had set for its process."""
+        if self.program is not None:
+            return main['run_program'](self, case)
         if self.luck is not None:
             self.luck.restore()
         self.signals.restore()
@@ -521,9 +559,12 @@ class Grader:
     def tell_mistake(self, case):
         return self.tell(case, {'how': 'bad_case', 'message': case.mistake}, [])
 
-    def tell_end(self, case, message, status, reason, cpu, wall, *outputs):
+    def tell_end(self, case, message, status, reason, cpu, wall, memory, *outputs):
         try:
-            return self.tell(case, *self.judge(message, status, reason), cpu, wall, [read_output(fd, self.output_max) for fd in outputs])
+            if self.program is not None:
+                return main['tell_end'](self, case, message, status, reason, cpu, wall, memory, outputs)
+            texts = [read_output(fd, self.output_max) for fd in outputs]
+            return self.tell(case, *self.judge(message, status, reason), cpu, wall, memory, texts)
         finally:
             for fd in outputs:
                 close(fd)
@@ -532,18 +573,17 @@ class Grader:
         started = monotonic()
         outputs = memfd_create('stdout'), memfd_create('stderr')
         try:
-            members, signs, cpu = self.run_process(case, outputs)
-            wall = monotonic() - started
-            return self.tell(case, members, signs, cpu, wall, [read_output(fd, self.output_max) for fd in outputs])
+            message, status, reason, cpu, memory = self.run_process(case, outputs)
+            return self.tell_end(case, message, status, reason, cpu, monotonic() - started, memory, *map(dup, outputs))
         finally:
             for fd in outputs:
                 close(fd)
 
-    def tell(self, case, members, signs, cpu=0.0, wall=0.0, texts=('', '')):
+    def tell(self, case, members, signs, cpu=0.0, wall=0.0, memory=0, texts=('', '')):
         if members is None:
             return False
         self.send(op='result', i=case.index, **members, cpu_ms=round(cpu * 1000, 3), wall_ms=round(wall * 1000, 3),
-                  stdout=texts[0], stderr=texts[1], signs=signs)
+                  memory=memory, stdout=texts[0], stderr=texts[1], signs=signs)
         return True
 
     def answer(self, value, error, writer):
@@ -561,12 +601,12 @@ class Grader:
                 _exit(status)
 
     def run_process(self, case, outputs):
-        """Returns what became of the case, signs, and the CPU time.  The first is None if nobody wants to know any more."""
+        """The message of the case's process, its wait status, the reason for its end, its CPU time and memory."""
         reader, writer = pipe2(O_CLOEXEC)
         pid = fork()
         if not pid:
             try:
-                writer = enter_process(self, case, writer, outputs)
+                writer = enter_process(self, case.cpu_s, writer, outputs)
             except BaseException:
                 _exit(1)
             self.leave_with(call_case, case, writer)
@@ -580,8 +620,7 @@ class Grader:
             message += read_some(reader, self.room + 1)
         finally:
             close(reader)
-        members, signs = self.judge(message, status, reason)
-        return members, signs, usage.ru_utime + usage.ru_stime
+        return message, status, reason, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
     def watch(self, pid, reader, case):
         """Wait for the end of a case's process, and bring it about when a limit is reached.
@@ -627,6 +666,58 @@ class Grader:
         if monotonic() >= until:
             return 'wall'
         return 'cpu' if cpu_seconds(pid) >= case.cpu_s else None
+
+    # ---- for main_program.py and shared.py
+
+    flush, cpu_seconds = staticmethod(flush_streams), staticmethod(cpu_seconds)
+
+    def attempt(self, case):
+        """(value, error) of a call in this process."""
+        return attempt(self.call, case)
+
+    def error_text(self, error):
+        """What a case's process tells of an error."""
+        members, signs = raised(error, self.runner.path, self.runner.source)
+        return ('{%s,"signs":%s}' % (members, write_json(signs))).encode()
+
+    def read_text(self, text):
+        """(members, signs) of what a process told; the members are None if that is no valid message."""
+        try:
+            return members_in(text)
+        except CanonError as error:
+            return None, [sign('foreign_descriptor', 'what came is no result: %s' % error)]
+
+    def read_error(self, fd, begin=0, end=None):
+        return read_output(fd, self.output_max, begin, end)
+
+    def enter_shared(self, cases, writer, outputs):
+        return enter_process(self, sum(case.cpu_s for case in cases), writer, outputs)
+
+    def waited(self, pid, case):
+        """Seconds that do not count against the wall-clock limit of a case."""
+        return min(waiting_seconds(pid), (WAITING - 1) * case.wall_s)
+
+    def tell_shared(self, case, text, cpu, wall, memory, outputs, begins, ends):
+        """Tell the engine of a record.  None: the record is not valid; True: there are signs of tampering."""
+        members, signs = self.read_text(text)
+        if members is None:
+            return None
+        if cpu >= case.cpu_s or wall >= WAITING * case.wall_s:
+            members = {'how': 'timeout', 'by': 'cpu' if cpu >= case.cpu_s else 'wall'}
+        error = read_output(outputs[1], self.output_max, begins[1], ends[1])
+        if self.program is not None:
+            main['tell_record'](self, case, members, signs, cpu, wall, memory, outputs[0], begins[0], ends[0], error)
+        else:
+            self.tell(case, members, signs, cpu, wall, memory, (read_output(outputs[0], self.output_max, begins[0], ends[0]), error))
+        return bool(signs)
+
+    def tell_late(self, case, reason, memory):
+        """Tell the engine that a case in the shared process used up its time."""
+        members, cpu, wall = {'how': 'timeout', 'by': reason}, case.cpu_s, case.wall_s
+        if self.program is not None:
+            main['tell_output'](self, case, members, [], cpu, wall, memory, b'', 0, '')
+        else:
+            self.tell(case, members, [], cpu, wall, memory)
 
     def kill_rest(self, pid):
         """Whoever the case has started.  In a sandbox nobody is there but us and the first process, which signals spare."""
@@ -687,7 +778,13 @@ def read_some(fd, most):
 def serve(role):
     grader = Grader(role)
     try:
-        role.run_program()
+        if grader.program is None:
+            role.run_program()
+        else:
+            role.run_prelude()
+            role.run_setup()
+            role.leave_setup()
+            main['become_main'](role.runner)
         return grader.run()
     finally:
         close(grader.null)

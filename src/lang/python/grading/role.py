@@ -10,6 +10,7 @@ It is called after STARTED.  role.talk is the way to the engine, role.begin its 
 set-up and program; if they raise, that ends the role as it would a usual run.
 """
 
+import builtins
 import sys
 from posix import read, set_blocking
 
@@ -25,6 +26,24 @@ TO_ENGINE, TO_PEER = b'E', b'P'
 canon = load_part('canon')
 CanonError, read_json, write_json = canon['CanonError'], canon['read_json'], canon['write_json']
 set_trace, set_profile = sys.settrace, sys.setprofile
+# Text: (a module of builtins and of the names that the prelude binds, the recursion limit).  A zygote has made those of the
+# preludes that the engine sends, so that a fork counts no references to 500 objects.
+preludes = {}
+# Of sys, and another for each program.
+OF_PROGRAM = 'stdin', 'stdout', 'stderr', 'argv', 'orig_argv', 'path', 'modules'
+
+
+def prepare_preludes():
+    limit = sys.getrecursionlimit()
+    for text, needed in load_part('preludes')['TEXTS'].values():
+        if needed in sys.modules:
+            names = {'__name__': 'prelude'}
+            exec(text, names)
+            space = type(sys)('builtins')
+            space.__dict__.update(vars(builtins))
+            space.__dict__.update((name, value) for name, value in names.items() if name[:2] != '__' and name not in OF_PROGRAM)
+            preludes[text] = space, sys.getrecursionlimit()
+            sys.setrecursionlimit(limit)
 
 
 class Gone(Exception):
@@ -90,6 +109,7 @@ class Role:
             raise SystemExit(BROKEN_EXIT)
         self.talk = Talk(runner.channel)
         self.program = None
+        self.given = {}         # names that are there before the set-up
         try:
             message = self.talk.receive()
             if message is None:
@@ -118,12 +138,36 @@ class Role:
         return ending
 
     def run_program(self):
-        """Set-up and program, in the names of the module."""
+        """Prelude, set-up and program, in the names of the module."""
+        self.run_prelude()
         self.run_setup()
         self.leave_setup()
         self.run(self.program[0])
         if self.program[1] is not None:
             self.run(self.program[1])
+        self.adapt_program()
+
+    def run_prelude(self):
+        """Imports of the engine's, and helper classes: neither is a set-up, which can fail."""
+        names = self.runner.names
+        if self.begin.get('prelude'):
+            self.bind_prelude(names, self.begin['prelude'])
+        if self.begin.get('helpers') == 'leetcode':
+            load_part('leetcode')['define'](names)
+
+    def bind_prelude(self, names, text):
+        if text not in preludes:
+            self.run(text, '<prelude>')
+            self.given = dict(names)
+            return
+        names['__builtins__'], limit = preludes[text]
+        names.update((name, getattr(sys, name)) for name in OF_PROGRAM)
+        self.given = {name: names[name] for name in OF_PROGRAM}
+        sys.setrecursionlimit(limit)
+
+    def adapt_program(self):
+        if self.begin.get('helpers') == 'leetcode':
+            load_part('leetcode')['adapt'](self.runner.names)
 
     def run_setup(self):
         self.run(self.begin.get('setup') or '', '<setup>')

@@ -45,7 +45,7 @@ class Subject(Link):
     def __init__(self, role):
         super().__init__(role.talk)
         self.echoes = sys.stdout, sys.stderr = Echo(sys.stdout), Echo(sys.stderr)
-        self.names = role.runner.names
+        self.names, self.given = role.runner.names, role.given
         self.world = world['Inside']()
         self.thread = get_ident()
         self.ops = {name[3:]: getattr(self, name) for name in vars(Subject) if name[:3] == 'do_'}
@@ -92,7 +92,8 @@ class Subject(Link):
         return self.ops[op](target, positional, named, message)
 
     def do_names(self, target, positional, named, message):
-        return [name for name in self.names if name[:2] != '__']
+        """Those of the program: the tests have imports of a prelude themselves."""
+        return [name for name, value in self.names.items() if name[:2] != '__' and (name not in self.given or self.given[name] is not value)]
 
     def do_value(self, target, positional, named, message):
         if message['name'] not in self.names:
@@ -167,6 +168,7 @@ class Subject(Link):
 def load(role):
     """Set-up and program; a set-up that makes objects of the program's classes, for tests to use, comes behind it."""
     early = None
+    role.run_prelude()
     try:
         role.run_setup()
     except Failed as failed:
@@ -179,6 +181,7 @@ def load(role):
             role.run(code)
     if early is not None:
         role.run_setup()
+    role.adapt_program()
 
 
 def serve(role):

@@ -646,6 +646,9 @@ def set_up_shared(role, names):
     module.__builtins__ = builtins
     for name in names:
         sys.modules[name] = module
+    exec(compile(role.begin.get('prelude') or '', '<prelude>', 'exec', 0, True), module.__dict__)
+    if role.begin.get('helpers') == 'leetcode':
+        load_part('leetcode')['define'](module.__dict__)
     try:
         exec(compile(role.begin.get('setup') or '', '<setup>', 'exec', 0, True), module.__dict__)
     except BaseException as error:
@@ -674,6 +677,8 @@ def serve(role):
     link = Tests(role.talk, role.runner.path, nodes)
     load_part('vacuous')['wait_for_libraries'](link.world)
     suite = load_part('suite')['Suite'](role, link, module, tree)
+    if begin.get('prelude'):
+        exec(compile(begin['prelude'], '<prelude>', 'exec', 0, True), module.__dict__)
     if type(begin.get('shared')) is str:
         shared = set_up_shared(role, names)
         suite.statement('the submission', None, lambda: module.__dict__.update(run_shared(begin, shared)))
@@ -684,6 +689,9 @@ def serve(role):
         except Verdict:
             pass
         make_solution(link, names)
+        if begin.get('helpers') == 'leetcode':
+            helpers, suite.check_with = load_part('leetcode')['for_tests']()
+            module.__dict__.update(helpers)
         suite.statement('the set-up', None, lambda: exec(compile(setup, '<setup>', 'exec', 0, True), module.__dict__))
     suite.run(entry_point)
     role.talk.send(TO_ENGINE, {'op': 'end', 'signs': []})
