@@ -3,7 +3,8 @@
  *
  * `native` creates sandboxes on this host, through caisson-supervisor.  `host` is for development alone: the program
  * runs as a plain child process in a folder of its own, without any boundary, and every record says so.  `e2b` (e2b.h)
- * is added by programs that link it.  A new backend is a file with one struct backend, and a line in the list.
+ * and `docker` (docker/docker.h) are added by programs with libcurl.  A new backend is a struct backend and a line in
+ * the list.
  */
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
@@ -89,6 +90,11 @@ struct backend_link;
  */
 struct backend {
         const char *name;
+        int isolation;                   /* isolation_… of the record, where no layer is weaker than usual */
+        /* The runners of src/lang start programs, with arguments and standard input. */
+        bool has_runners;
+        /* Sandboxes have no network but the proxy, and a tool socket, both by flags of the shape. */
+        bool has_sockets;
         int (*open)(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
                     struct backend_link **ret, struct csn_error *err);
         /*
@@ -146,7 +152,7 @@ struct backend {
 
 extern const struct backend backend_native, backend_host;
 
-#define BACKENDS_MAX 3
+#define BACKENDS_MAX 4
 
 /* The backend with this name, or NULL. */
 const struct backend *backend_find(const char *name);
@@ -214,6 +220,7 @@ const char *backend_supervisor(void);
 const char *backend_policy_worker(void);
 const char *backend_daemon(void);
 const char *backend_remote(void);
+const char *backend_gateway(void);
 const char *backend_policies_dir(void);
 
 #endif

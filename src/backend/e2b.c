@@ -11,16 +11,15 @@
  */
 #include "backend/e2b.h"
 
+#include "backend/far_ends.h"
 #include "model/package_spec.h"
 #include "net/http_client.h"
 
 #include <fcntl.h>
+
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #define ENVD_PORT 49983
 #define INTERPRETER_PORT 49999
@@ -30,7 +29,6 @@
 #define KILL_MS 5000L
 #define PACKAGES_MS 300000L
 #define ANSWER_MAX (64 * MIB)
-#define PRINTED_MAX (64 * MIB)             /* that the engine has not taken */
 #define LIST_DEPTH 16
 
 struct remote_run;
@@ -42,12 +40,6 @@ struct step {
         int (*answered)(struct remote_run *remote_run, struct csn_error *err);   /* 1: once more */
         long ms;
         bool last;                         /* it is done whatever happened */
-};
-
-struct output {
-        struct watch watch;                /* our end of a pipe, while it is full */
-        struct buf text;
-        size_t at;
 };
 
 struct remote_run {
@@ -63,11 +55,7 @@ struct remote_run {
         size_t step, at;                   /* of the steps, and of what a step does again and again */
         bool over;
         char sandbox[80], *token, *domain;
-        char folder[64];
-        int home;
-        struct watch channel_watch;
-        struct send_queue said;
-        struct output printed[2];
+        struct far_ends ends;
         json_t *before, *wanted;           /* files by path; those to fetch */
         uint64_t room;                     /* bytes of files */
         struct timer deadline, next_step;
@@ -87,61 +75,12 @@ struct backend_link {
 
 /* ---- what the engine reads ---- */
 
-static void flush_output(struct remote_run *remote_run, struct output *output)
+static void say(struct remote_run *remote_run, enum channel_type type, const char *text, size_t len)
 {
-        while (output->at < output->text.len) {
-                ssize_t n = write(output->watch.fd, output->text.bytes + output->at, output->text.len - output->at);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0 && errno == EAGAIN && !output->watch.active)
-                        loop_watch(remote_run->link->loop, &output->watch, output->watch.fd, EPOLLOUT, NULL);
-                if (n < 0 && errno == EAGAIN)
-                        return;
-                output->at += n < 0 ? output->text.len - output->at : (size_t)n;
-        }
-        output->at = output->text.len = 0;
-        loop_unwatch(remote_run->link->loop, &output->watch);
+        far_ends_say(&remote_run->ends, type, text, len);
 }
 
-static void finish_when_read(struct remote_run *remote_run);
-
-static void on_room(struct watch *watch, uint32_t events)
-{
-        struct remote_run *remote_run = watch->owner;
-        (void)events;
-        flush_output(remote_run,
-                watch == &remote_run->printed[0].watch ? &remote_run->printed[0] : &remote_run->printed[1]);
-        finish_when_read(remote_run);
-}
-
-static void on_channel(struct watch *watch, uint32_t events)
-{
-        struct remote_run *remote_run = watch->owner;
-        /* The engine says nothing there: it has closed its end. */
-        if (events & ~(uint32_t)EPOLLOUT || send_queue_flush(&remote_run->said) < 0) {
-                send_queue_done(&remote_run->said);
-                loop_unwatch(remote_run->link->loop, watch);
-        }
-        finish_when_read(remote_run);
-}
-
-static void say(struct remote_run *remote_run, int type, const char *text, size_t len)
-{
-        size_t at = 0;
-        do {
-                uint8_t frame[CHANNEL_FRAME_MAX] = { 'C', 'S', 'N', '1', (uint8_t)type };
-                size_t piece = min_u64(len - at, CHANNEL_FRAME_MAX - CHANNEL_HEADER);
-                frame[5] = at + piece < len ? CHANNEL_MORE : 0;
-                for (int i = 0; i < 4; i++)
-                        frame[8 + i] = (uint8_t)(piece >> 8 * i);
-                memcpy(frame + CHANNEL_HEADER, text + at, piece);
-                if (send_queue_put(&remote_run->said, frame, CHANNEL_HEADER + piece, NULL, 0) < 0)
-                        return;            /* the engine has closed it */
-                at += piece;
-        } while (at < len);
-}
-
-static void say_json(struct remote_run *remote_run, int type, json_t *json)
+static void say_json(struct remote_run *remote_run, enum channel_type type, json_t *json)
 {
         char *text = json_dumps(json, JSON_COMPACT);
         json_decref(json);
@@ -171,19 +110,11 @@ static void remote_run_free(struct remote_run *remote_run)
         curl_slist_free_all(remote_run->headers);
         buf_done(&remote_run->body);
         buf_done(&remote_run->answer);
-        send_queue_done(&remote_run->said);
-        loop_unwatch(loop, &remote_run->channel_watch);
-        fd_close(&remote_run->channel_watch.fd);
-        for (int i = 0; i < 2; i++) {
-                loop_unwatch(loop, &remote_run->printed[i].watch);
-                fd_close(&remote_run->printed[i].watch.fd);
-                buf_done(&remote_run->printed[i].text);
-        }
+        far_ends_close(&remote_run->ends);
         loop_untimer(loop, &remote_run->deadline);
         loop_untimer(loop, &remote_run->next_step);
         json_decref(remote_run->before);
         json_decref(remote_run->wanted);
-        fd_close(&remote_run->home);
         arena_done(&remote_run->arena);
         free(remote_run);
 }
@@ -191,8 +122,7 @@ static void remote_run_free(struct remote_run *remote_run)
 /* What was said and printed has to be in the pipes, for at the end the engine reads what is there. */
 static void finish_when_read(struct remote_run *remote_run)
 {
-        if (!remote_run->over || remote_run->printed[0].text.len || remote_run->printed[1].text.len ||
-                remote_run->said.n)
+        if (!remote_run->over || far_ends_waiting(&remote_run->ends))
                 return;
         const struct backend_events *news = remote_run->link->events;
         void *owner = remote_run->owner;
@@ -201,8 +131,8 @@ static void finish_when_read(struct remote_run *remote_run)
         struct wire_exit how = { .reasons = remote_run->reasons,
                 .has_status = remote_run->ended_us && !remote_run->reasons,
                 .status = remote_run->failed ? 1U << 8 : 0 };
-        char folder[sizeof remote_run->folder];
-        snprintf(folder, sizeof folder, "%s", remote_run->folder);
+        char folder[sizeof remote_run->ends.folder];
+        memcpy(folder, remote_run->ends.folder, sizeof folder);
         if (remote_run->began_us)
                 how.wall_us = (remote_run->ended_us ? remote_run->ended_us : clock_us()) - remote_run->began_us;
         remote_run_free(remote_run);
@@ -356,7 +286,7 @@ static int begin_upload(struct remote_run *remote_run, struct csn_error *err)
         if (remote_run->what->file(remote_run->what->owner, i, &file, &source, err) < 0)
                 return -err->code;
         auto_fd fd = source;
-        if (backend_put_file(remote_run->home, &file, fd, err) < 0)
+        if (backend_put_file(remote_run->ends.home, &file, fd, err) < 0)
                 return -err->code;
         const char *path = arena_text(&remote_run->arena, "/files?path=%s&username=user",
                 escaped(remote_run, arena_text(&remote_run->arena, HOME "/%s", file.name)));
@@ -424,11 +354,8 @@ static int take_packages(struct remote_run *remote_run, const json_t *line, stru
 {
         const char *type = json_string_value(json_object_get(line, "type")),
                    *text = json_string_value(json_object_get(line, "text"));
-        struct output *output = &remote_run->printed[1];
-        if (text && type && strcmp(type, "stdout") == 0 && output->text.len < PRINTED_MAX / 2) {
-                buf_add(&output->text, text, strlen(text));
-                flush_output(remote_run, output);
-        }
+        if (text && type && strcmp(type, "stdout") == 0)
+                far_ends_print(&remote_run->ends, 1, text, strlen(text));
         remote_run->failed = remote_run->failed || (type && strcmp(type, "error") == 0);
         (void)err;
         return 0;
@@ -523,11 +450,9 @@ static void take_error(struct remote_run *remote_run, const json_t *line)
 
 static void take_printed(struct remote_run *remote_run, int stream, const json_t *text)
 {
-        struct output *output = &remote_run->printed[stream];
         say_started(remote_run);
         if (json_is_string(text))
-                buf_add(&output->text, json_string_value(text), json_string_length(text));
-        flush_output(remote_run, output);
+                far_ends_print(&remote_run->ends, stream, json_string_value(text), json_string_length(text));
 }
 
 static int take_line(struct remote_run *remote_run, const json_t *line, struct csn_error *err)
@@ -598,7 +523,7 @@ static int answered_after(struct remote_run *remote_run, struct csn_error *err)
         }
         json_object_foreach(remote_run->before, name, value) {
                 if (!json_object_get(after, name))
-                        unlinkat(remote_run->home, name, 0);
+                        unlinkat(remote_run->ends.home, name, 0);
         }
         json_decref(after);
         remote_run->room = remote_run->what->request->limits.disk_bytes;
@@ -628,8 +553,8 @@ static int answered_download(struct remote_run *remote_run, struct csn_error *er
                 .content = remote_run->answer.bytes ? remote_run->answer.bytes : "",
                 .content_len = remote_run->answer.len };
         remote_run->room -= remote_run->answer.len;
-        unlinkat(remote_run->home, name, 0);
-        return backend_put_file(remote_run->home, &file, -1, err) < 0 ? -err->code : 1;
+        unlinkat(remote_run->ends.home, name, 0);
+        return backend_put_file(remote_run->ends.home, &file, -1, err) < 0 ? -err->code : 1;
 }
 
 static int begin_kill(struct remote_run *remote_run, struct csn_error *err)
@@ -781,63 +706,31 @@ static int client_open(struct loop *loop, const struct backend_options *options,
         return 0;
 }
 
-static int make_ends(struct remote_run *remote_run, struct backend_ends *ret, struct csn_error *err)
+static void on_taken(void *owner)
 {
-        int pair[2], channel[2];
-        for (int i = 0; i < 2; i++) {
-                if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0)
-                        return err_set(err, CSN_E_SYSTEM, errno, "pipe");
-                *(i == 0 ? &ret->out : &ret->error) = pair[0];
-                remote_run->printed[i].watch.fd = pair[1];
-        }
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, channel) < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
-        ret->channel = channel[0];
-        remote_run->channel_watch.fd = channel[1];
-        snprintf(remote_run->folder, sizeof remote_run->folder, "/var/tmp/caisson-e2b-XXXXXX");
-        if (!mkdtemp(remote_run->folder)) {
-                remote_run->folder[0] = 0;
-                return err_set(err, CSN_E_SYSTEM, errno, "make a folder for the run in /var/tmp");
-        }
-        remote_run->home = open(remote_run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        ret->home = remote_run->home < 0 ? -1 : fcntl(remote_run->home, F_DUPFD_CLOEXEC, 0);
-        if (ret->home < 0)
-                return err_set(err, CSN_E_SYSTEM, errno, "open the run's folder");
-        return loop_watch(remote_run->link->loop, &remote_run->channel_watch, remote_run->channel_watch.fd, EPOLLIN,
-                err);
+        finish_when_read(owner);
 }
+
+static const struct far_ends_events far_ends_events = { .taken = on_taken };
 
 static int client_prepare(struct backend_link *link, uint32_t id, void *owner, const struct wire_shape *shape,
         struct csn_error *err)
 {
-        struct backend_ends ends = { -1, -1, -1, -1, -1, -1 };
+        struct backend_ends ends;
         const struct wire_boundary unknown = { 0 };
         struct remote_run *remote_run = mem_alloc(sizeof *remote_run);
         (void)shape;
-        *remote_run = (struct remote_run){ .next = link->remote_runs,
-                .link = link,
+        *remote_run = (struct remote_run){ .link = link,
                 .id = id,
                 .owner = owner,
-                .home = -1,
-                .channel_watch = { .fd = -1, .ready = on_channel, .owner = remote_run },
                 .deadline = { .fired = on_deadline, .owner = remote_run },
-                .next_step = { .fired = on_step, .owner = remote_run },
-                .said = { .loop = link->loop, .watch = &remote_run->channel_watch } };
-        for (int i = 0; i < 2; i++) {
-                remote_run->printed[i].watch = (struct watch){ .fd = -1, .ready = on_room, .owner = remote_run };
-                buf_init(&remote_run->printed[i].text, PRINTED_MAX);
-        }
-        link->remote_runs = remote_run;
-        if (make_ends(remote_run, &ends, err) < 0) {
-                fd_close(&ends.home);
-                fd_close(&ends.out);
-                fd_close(&ends.error);
-                fd_close(&ends.channel);
-                if (remote_run->folder[0])
-                        io_remove_tree(AT_FDCWD, remote_run->folder);
-                remote_run_free(remote_run);
+                .next_step = { .fired = on_step, .owner = remote_run } };
+        if (far_ends_open(&remote_run->ends, link->loop, "e2b", &far_ends_events, remote_run, &ends, err) < 0) {
+                free(remote_run);
                 return -err->code;
         }
+        remote_run->next = link->remote_runs;
+        link->remote_runs = remote_run;
         link->events->ready(owner, &unknown, &ends);
         return 0;
 }
@@ -875,7 +768,7 @@ static void client_close(struct backend_link *link)
                 return;
         for (struct remote_run *remote_run = link->remote_runs, *next; remote_run; remote_run = next) {
                 next = remote_run->next;
-                io_remove_tree(AT_FDCWD, remote_run->folder);
+                io_remove_tree(AT_FDCWD, remote_run->ends.folder);
                 remote_run_free(remote_run);
         }
         fetcher_close(link->fetcher);
@@ -884,6 +777,7 @@ static void client_close(struct backend_link *link)
 
 const struct backend backend_e2b = {
         .name = "e2b",
+        .isolation = isolation_REMOTE,
         .open = client_open,
         .prepare = client_prepare,
         .start = client_start,

@@ -5,6 +5,8 @@
  */
 #include "backend/backend.h"
 
+#include "model/model.h"
+
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
@@ -352,6 +354,8 @@ static void host_close(struct backend_link *link)
 
 const struct backend backend_host = {
         .name = "host",
+        .isolation = isolation_ABSENT,
+        .has_runners = true,
         .open = host_open,
         .prepare = host_prepare,
         .start = host_start,

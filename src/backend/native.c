@@ -1,6 +1,8 @@
 /* The native backend: our side of the socket to caisson-supervisor. */
 #include "backend/backend.h"
 
+#include "model/model.h"
+
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -716,6 +718,9 @@ static int native_volume(struct backend_link *link, uint32_t ticket, const struc
 
 const struct backend backend_native = {
         .name = "native",
+        .isolation = isolation_FULL,
+        .has_runners = true,
+        .has_sockets = true,
         .open = native_open,
         .prepare = native_prepare,
         .join = native_join,

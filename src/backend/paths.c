@@ -70,6 +70,12 @@ const char *backend_remote(void)
         return beside_us("caisson-remote", REMOTE_PATH, path);
 }
 
+const char *backend_gateway(void)
+{
+        static char path[PATH_MAX];
+        return beside_us("caisson-gateway", GATEWAY_PATH, path);
+}
+
 const char *backend_policies_dir(void)
 {
         static char path[PATH_MAX];

@@ -81,7 +81,7 @@ def roff(words):
 
 def conf_lists():
     """What stands between the marks of caisson.conf(5), by the mark's name."""
-    lists = {'limits': [], 'ceilings': [], 'engine': [], 'volumes': [], 'images': [], 'packages': [], 'profiles': [], 'older': [], 'facts': []}
+    lists = {'limits': [], 'ceilings': [], 'engine': [], 'sessions': [], 'volumes': [], 'problems': [], 'images': [], 'docker': [], 'gateway': [], 'kubernetes': [], 'grading': [], 'review': [], 'packages': [], 'profiles': [], 'older': [], 'facts': []}
     for key, variable, default, allowed, meaning in table('docs/use/settings.md', 'key', 'variable'):
         section, name = code(key)[0].split('.', 1)
         lists[section].append(f'.It Cm {name} Pq {(code(default) or ["empty"])[0]}')
@@ -247,7 +247,7 @@ def test_caisson_1_has_every_profile_format_and_language():
     page = text('man/caisson.1')
     for profile in json.loads(ask('profiles', 'list', '--json')):
         assert re.search(rf'^\.Cm {profile["name"]}\b', page, flags=re.M), profile["name"]
-    for name in re.search(r'render_formats\[\] = "(.*?)"', text('src/engine/output/render.c'))[1].split(', '):
+    for name in re.findall(r'^VALUE\(text_form, \w+, "(.*?)"', text('src/model/fields.def'), flags=re.M):
         assert re.search(rf'^\.Cm {name}\b', page, flags=re.M), name
     for name in ('python', 'javascript', 'typescript', 'bash'):
         assert re.search(rf'^\.Cm {name}\b', page, flags=re.M), name
@@ -263,6 +263,17 @@ def test_caissond_8_has_every_option():
     assert set(re.findall(r'^\.It Fl -([\w-]+)', text('man/caissond.8'), flags=re.M)) == source
 
 
+def test_caisson_gateway_8_has_every_option():
+    source = set(re.findall(r'\{ "([\w-]+)", (?:required|no)_argument', text('src/bin/caisson-gateway.c')))
+    page = set(re.findall(r'^\.It Fl -([\w-]+)', text('man/caisson-gateway.8'), flags=re.M))
+    assert page == source | {option[0] for option in help_options('gateway')}
+
+
+def test_caisson_gateway_8_has_every_route_of_its_own():
+    routes = re.findall(r'OWN\("(/[\w/]+)"', text('src/gateway/routes.c'))
+    assert set(routes) - {'/health'} == set(re.findall(r'^\.It Pa (/[a-z]+|/v1/[a-z]+)$', text('man/caisson-gateway.8'), flags=re.M))
+
+
 def test_caissond_8_has_every_frame():
     source = text('src/front/socket/frames.h').partition('enum frame_type {')[2].partition('}')[0]
     numbers, number = {}, 0
@@ -273,7 +284,7 @@ def test_caissond_8_has_every_frame():
     assert page == numbers
 
 
-@pytest.mark.parametrize('page', ['caisson.1', 'caisson.conf.5', 'caisson-supervisor.8', 'caissond.8'])
+@pytest.mark.parametrize('page', ['caisson.1', 'caisson.conf.5', 'caisson-gateway.8', 'caisson-supervisor.8', 'caissond.8'])
 def test_mandoc_has_nothing_to_say(page):
     done = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', str(ROOT / 'man' / page)], stdout=subprocess.PIPE, check=False)
     assert done.stdout.decode() == ''
@@ -304,6 +315,7 @@ def test_the_page_of_records_has_every_warning():
     for path in (ROOT / 'src').rglob('*.c'):
         codes |= set(re.findall(r'(?:run_|launch_)?warn\w*\(&?\w+, "(\w+)"', path.read_text()))
     codes |= set(re.findall(r'#define RUN_\w+_(?:FAILED|TRUNCATED) "(\w+)"', text('src/engine/run/run.h')))
+    codes |= set(re.findall(r'#define REVIEW_\w+ "(\w+)"', text('src/engine/run/review.h')))
     assert sorted(code(row[0])[0] for row in table('docs/use/records.md', 'code', 'when')) == sorted(codes)
 
 
@@ -312,7 +324,9 @@ def test_the_page_of_records_has_every_warning():
 def test_options_that_a_page_names_exist(page):
     known = {name for command in SECTIONS for name, *_ in help_options(command)} | {'config', 'set', 'effective', 'help', 'version', 'once'}
     known |= {*part_options('sandbox'), *part_options('context')}
-    other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list', 'all', 'changed', 'quick', 'update'}   # systemd-run, pkg-config, tests/run, bench/run, test_docs.py
+    other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list', 'all', 'changed', 'quick', 'update',   # systemd-run, pkg-config, tests/run, bench/run, test_docs.py
+             'name', 'cap-drop', 'read-only', 'tmpfs', 'security-opt', 'health-cmd',     # docker run, podman run
+             'pods'}                                                       # tests/soak/kills.py
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option
 
@@ -341,7 +355,7 @@ def test_the_contract_of_runners_has_every_frame():
 
 # ---- options that texts of the program name ----
 
-FOREIGN = {'security-opt': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
+FOREIGN = {'security-opt': 'container', 'cap-add': 'container', 'scope': 'systemd-run', 'unix-socket': 'curl', 'data-binary': '@%s', 'user': 'systemd-run',
            'disable-pip-version-check': 'pip', 'hash': 'hash', 'option': '{argument}'}   # and the program, which the same text names
 OURS = ('base', 'backend', 'bin', 'egress', 'engine', 'front', 'grading', 'model', 'net', 'sandbox', 'store', 'supervisor', 'tools')
 

@@ -33,6 +33,9 @@ LEFT_OUT = {
 # Commands that are shown because they do not succeed.
 STATUSES = {'print(x)': 1, 'caisson check': 2, 'caisson run --policy linx program.py': 126, 'caisson grade ': 1}
 
+# Ports of the page whose background commands stay beside each other; on other pages each ends the one before.
+SIDE_BY_SIDE = {'docs/use/gateway.md': ['8081', '8082', '8180']}
+
 VOLATILE = [r'run_(?:[0-9a-f]{32}|\.\.\.)', r'file_[0-9a-f]+', r'(?<=duration: )[\d.]+', r'(?<=memory: )[\d.]+ \wB', r'[\d.]+ s, [\d.]+ submissions and [\d.]+ cases a second',
             r'(?<="execution_time":)[\d.e-]+', r'(?<="version":")[\d.]+', r'(?<=CPU time used: )[\d.]+']
 
@@ -55,12 +58,33 @@ def blocks(page):
     return found
 
 
-def ours(command, folder, web, port):
+def free_port():
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        return free.getsockname()[1]
+
+
+def beside(command, ports):
+    """With ports of this test, and after a background command a wait until that daemon is ready."""
+    shown = re.findall(r'127\.0\.0\.1:(\d+)', command)
+    for theirs, own in ports.items():
+        command = re.sub(rf'\b(127\.0\.0\.1|localhost):{theirs}\b', rf'\g<1>:{own}', command)
+    if not command.endswith('&'):
+        return command
+    gateway = ' gateway ' in command
+    ready = f'curl -s localhost:{ports["8180"]}/healthz | grep -q ready.:2' if gateway else f'curl -sf localhost:{ports[shown[0]]}/readyz'
+    listen = f'CAISSON_GATEWAY_LISTEN=127.0.0.1:{ports["8180"]} ' if gateway else ''
+    return f'{listen}{command[:-1]} >>background.log 2>&1 &\nfor i in {{1..300}}; do {ready} >/dev/null 2>&1 && break; sleep .1; done'
+
+
+def ours(command, folder, web, port, ports):
     """With this test's own places."""
     background = command.endswith('&')
     command = command.replace('/run/caisson/caissond.sock.http', f'{web.daemon.path}.http').replace('/tmp/c/', f'{folder}/c/')
     command = command.replace('localhost:8080', f'localhost:{port if (folder / "serves").exists() else web.port}')
     command = command.replace('-H "Authorization: Bearer $KEY" ', '')
+    if ports:
+        return beside(command, ports)
     if not background:
         return command
     ready = f'curl -sf localhost:{port}/readyz' if ' serve ' in command else f'CAISSON_ENGINE_SOCKET={folder}/c/socket caisson top --once'
@@ -69,7 +93,7 @@ def ours(command, folder, web, port):
 
 def session(page, folder, web, port):
     """[(command, lines that are shown, lines that came, exit status)]"""
-    script, done = [], []
+    script, done, ports = [], [], {theirs: free_port() for theirs in SIDE_BY_SIDE.get(page, [])}
     for command, shown in blocks(page):
         if any(command.startswith(one) for one in LEFT_OUT):
             continue
@@ -78,7 +102,7 @@ def session(page, folder, web, port):
         made = re.fullmatch(r'cat ([\w.-]+)', command)
         if made:
             (folder / made[1]).write_text('\n'.join(shown) + '\n')
-        script.append(f'(exit ${{status:-0}})\n{ours(command, folder, web, port)}\nstatus=$?; printf "\\n{MARK}%s\\n" $status')
+        script.append(f'(exit ${{status:-0}})\n{ours(command, folder, web, port, ports)}\nstatus=$?; printf "\\n{MARK}%s\\n" $status')
         done.append((command, shown))
     script.append('kill $(jobs -p) 2>/dev/null; wait')
     (folder / 'caisson.yaml').write_text(f'engine:\n  state_dir: {folder}/state\n  http: 127.0.0.1:{port}\n  http_keyless: true\n')
@@ -126,9 +150,7 @@ def running(tmp_path_factory):
 
 @pytest.mark.parametrize('page', [page for page in PAGES if '```console' in (ROOT / page).read_text()])
 def test_what_a_page_shows_is_what_comes(page, web, tmp_path):
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
+    port = free_port()
     (tmp_path / 'build').symlink_to(BUILD)
     (tmp_path / 'include').symlink_to(ROOT / 'include')
     (tmp_path / 'c').mkdir()

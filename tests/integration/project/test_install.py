@@ -10,10 +10,10 @@ import pytest
 from cli import BUILD, ROOT, caisson
 
 PREFIX = 'usr/local'
-PUT = ['bin/caisson', 'sbin/caissond', 'libexec/caisson/caisson-supervisor', 'libexec/caisson/caisson-policy', 'libexec/caisson/caisson-remote',
-       'include/caisson/caisson.h', 'lib/systemd/system/caissond.service', 'lib/systemd/system/caissond.socket', 'lib/sysusers.d/caisson.conf',
-       'share/man/man1/caisson.1', 'share/man/man5/caisson.conf.5', 'share/man/man8/caissond.8', 'share/caisson/policies/linx.yaml',
-       'share/caisson/grafana/caisson.json', 'share/caisson/images/build', 'share/caisson/images/python-data/packages', 'share/caisson/schema/run_request.json', 'share/bash-completion/completions/caisson.bash',
+PUT = ['bin/caisson', 'sbin/caissond', 'libexec/caisson/caisson-supervisor', 'libexec/caisson/caisson-policy', 'libexec/caisson/caisson-remote', 'libexec/caisson/caisson-gateway',
+       'include/caisson/caisson.h', 'lib/systemd/system/caissond.service', 'lib/systemd/system/caissond.socket', 'lib/systemd/system/caisson-gateway.service', 'lib/sysusers.d/caisson.conf',
+       'share/man/man1/caisson.1', 'share/man/man5/caisson.conf.5', 'share/man/man8/caissond.8', 'share/man/man8/caisson-gateway.8', 'share/caisson/policies/linx.yaml',
+       'share/caisson/grafana/caisson.json', 'share/caisson/images/build', 'share/caisson/kubernetes/overlays/owned/kustomization.yaml', 'share/caisson/agent-sandbox/warmpool.yaml', 'share/caisson/images/python-data/packages', 'share/caisson/schema/run_request.json', 'share/bash-completion/completions/caisson.bash',
        'share/zsh/site-functions/_caisson', 'share/fish/vendor_completions.d/caisson.fish', 'share/doc/caisson/LICENSE', 'share/doc/caisson/README.md',
        'share/doc/caisson/docs/use/http.md', 'share/doc/caisson/docs/use/settings.md', 'share/doc/caisson/examples/caisson.yaml', 'share/doc/caisson/examples/hello.py']
 
