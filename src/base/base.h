@@ -47,6 +47,8 @@ int err_refused(struct csn_error *err);
 int err_storage(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* err_set() with CSN_E_INPUT and the name of the wrong field. */
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* err_set() with CSN_E_CONFIG; the field is the key of the wrong setting, or the text that was read as a key. */
+int err_setting(struct csn_error *err, const char *key, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Add the caller's context before the text: "FMT: old text".  Returns -err->code. */
 int err_wrap(struct csn_error *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -199,12 +201,18 @@ bool duration_parse(const char *text, uint64_t *ret_ms);
 /* "1", "0.5", "500m" (Kubernetes' millicores): thousandths of a core.  False: no number of cores. */
 bool cores_parse(const char *text, uint64_t *ret_milli);
 
+/*
+ * "0.25", "3", "2.5e-07": a decimal number, as an integer of its 10^places; further digits are rounded.  False: no such
+ * number, or more than 64 bits.
+ */
+bool decimal_parse(const char *text, unsigned places, uint64_t *ret);
+
 /* The shortest exact text accepted by the parsers: "512MiB", "30s", "1.5". */
 void size_print(uint64_t bytes, char *text, size_t size);
 void duration_print(uint64_t ms, char *text, size_t size);
 void cores_print(uint64_t milli, char *text, size_t size);
 
-/* ---- hexadecimal digits, random ids, hashes (hex.c) ---- */
+/* ---- hexadecimal digits, random ids, hashes (hex.c, ids.c) ---- */
 
 /* Lower case, two digits a byte, and a NUL: `text` has 2 * len + 1 bytes. */
 void hex_print(const void *bytes, size_t len, char *text);
@@ -220,6 +228,32 @@ void hex_random(size_t len, char *text);
  * each id.
  */
 void hex_id(size_t len, char *text);
+
+/*
+ * The form of the ids of objects that clients name: runs, sandboxes, files.  A worker of a gateway makes ids that begin
+ * with its tag and end with a seal; without a form all digits are random.
+ */
+struct id_form {
+        char tag[9];               /* 8 hexadecimal digits */
+        /* Fill in 8 bytes that depend on the digits before the seal and on a secret. */
+        void (*seal)(const void *owner, const char *digits, size_t len, uint8_t ret[8]);
+        const void *owner;
+};
+/* Set the form of all later ids; the form must outlive them.  NULL: random ids. */
+void id_set_form(const struct id_form *form);
+/* 32 hexadecimal digits: 8 of the tag, 16 random ones, 8 of the seal. */
+#define ID_DIGITS 32
+void id_new(char text[static ID_DIGITS + 1]);
+/* 20 digits and lower-case letters: 7 of the tag, 9 random ones, 4 of the seal. */
+#define ID_SHORT_DIGITS 20
+void id_new_short(char text[static ID_SHORT_DIGITS + 1]);
+/* An id of id_new() as a version 4 UUID (RFC 9562, 5.4), with two random digits less. */
+#define ID_UUID_LEN 36
+void id_new_uuid(char text[static ID_UUID_LEN + 1]);
+/* The tag of a short id as hexadecimal digits.  false: the first 7 characters are no tag. */
+bool id_short_tag(const char *text, char ret_tag[static 9]);
+/* The seal's digits of an id of either length (ID_DIGITS, ID_SHORT_DIGITS), by the form's bytes. */
+void id_print_seal(const uint8_t seal[8], size_t id_len, char text[static 9]);
 
 /* A hash of a text for tables (FNV-1a); clients may choose texts with the same hash. */
 uint64_t hash_text(const char *text, size_t len);
@@ -284,7 +318,8 @@ struct timer {
         void *owner;
         uint64_t at_us;           /* CLOCK_MONOTONIC */
         bool active;
-        struct timer *next;
+        struct timer *child, *prev, *next;   /* the loop's; prev of a first child is its parent */
+        uint64_t number;
 };
 
 /* Create a loop; *ret belongs to the caller until loop_free().  Errors: CSN_E_SYSTEM. */

@@ -122,6 +122,19 @@ int err_field(struct csn_error *err, const char *field, const char *fmt, ...)
         return -CSN_E_INPUT;
 }
 
+int err_setting(struct csn_error *err, const char *key, const char *fmt, ...)
+{
+        if (err) {
+                va_list args;
+                va_start(args, fmt);
+                fill(err, CSN_E_CONFIG, 0, fmt, args);
+                va_end(args);
+                snprintf(err->field, sizeof err->field, "%s", key);
+                make_utf8(err->field);
+        }
+        return -CSN_E_CONFIG;
+}
+
 int err_wrap(struct csn_error *err, const char *fmt, ...)
 {
         if (!err)

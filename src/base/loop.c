@@ -1,8 +1,11 @@
 /*
- * The event loop: epoll(7) for descriptors, a sorted list for timers.
+ * The event loop: epoll(7) for descriptors, a pairing heap for timers.
  *
- * A run has only a handful of timers, so a list is sufficient.  epoll_pwait2 (Linux 5.11) would have a resolution
- * of microseconds; epoll_wait's milliseconds, rounded up, are exact enough for limits in milliseconds.
+ * A gateway has some timers for each worker and each connection.  To set one takes constant time, and to stop one
+ * logarithmic time on average.  Timers of the same microsecond fire in the order in which they were set.
+ *
+ * epoll_pwait2 (Linux 5.11) would have a resolution of microseconds; epoll_wait's milliseconds, rounded up, are exact
+ * enough for limits in milliseconds.
  */
 #include "base/base.h"
 
@@ -22,7 +25,8 @@ static const struct loop_observer *observer;   /* NULL: no step is measured */
 
 struct loop {
         int epoll_fd;
-        struct timer *timers;   /* soonest first */
+        struct timer *timers;   /* the soonest: the root of a pairing heap */
+        uint64_t timers_made;
         /* What is being served now; a callback that stops a watch clears its entries here. */
         struct epoll_event *serving;
         int serving_n;
@@ -118,29 +122,76 @@ void loop_unwatch(struct loop *loop, struct watch *watch)
                         loop->serving[i].data.ptr = NULL;
 }
 
+static bool is_sooner(const struct timer *one, const struct timer *other)
+{
+        return one->at_us != other->at_us ? one->at_us < other->at_us : one->number < other->number;
+}
+
+/* One tree of two, neither of which is a part of another one. */
+static struct timer *join(struct timer *one, struct timer *other)
+{
+        if (!one || !other)
+                return one ? one : other;
+        struct timer *top = is_sooner(other, one) ? other : one, *below = top == one ? other : one;
+        below->prev = top;
+        below->next = top->child;
+        if (top->child)
+                top->child->prev = below;
+        top->child = below;
+        return top;
+}
+
+/* One tree of siblings: in pairs, then all from the last pair to the first, so that trees stay flat. */
+static struct timer *join_all(struct timer *first)
+{
+        struct timer *pairs = NULL, *all = NULL;
+        while (first) {
+                struct timer *one = first, *other = first->next;
+                first = other ? other->next : NULL;
+                one->next = one->prev = NULL;
+                if (other)
+                        other->next = other->prev = NULL;
+                one = join(one, other);
+                one->next = pairs;
+                pairs = one;
+        }
+        while (pairs) {
+                struct timer *next = pairs->next;
+                pairs->next = NULL;
+                all = join(all, pairs);
+                pairs = next;
+        }
+        return all;
+}
+
 void loop_untimer(struct loop *loop, struct timer *timer)
 {
         if (!timer->active)
                 return;
-        for (struct timer **at = &loop->timers; *at; at = &(*at)->next)
-                if (*at == timer) {
-                        *at = timer->next;
-                        break;
-                }
+        struct timer *below = join_all(timer->child);
+        if (loop->timers == timer) {
+                loop->timers = below;
+        } else {
+                if (timer->prev->child == timer)
+                        timer->prev->child = timer->next;
+                else
+                        timer->prev->next = timer->next;
+                if (timer->next)
+                        timer->next->prev = timer->prev;
+                loop->timers = join(loop->timers, below);
+        }
         timer->active = false;
-        timer->next = NULL;
+        timer->next = timer->prev = timer->child = NULL;
 }
 
 void loop_timer(struct loop *loop, struct timer *timer, uint64_t after_us)
 {
         loop_untimer(loop, timer);
         timer->at_us = clock_us() + after_us;
-        struct timer **at = &loop->timers;
-        while (*at && (*at)->at_us <= timer->at_us)
-                at = &(*at)->next;
-        timer->next = *at;
+        timer->number = loop->timers_made++;
+        timer->next = timer->prev = timer->child = NULL;
         timer->active = true;
-        *at = timer;
+        loop->timers = join(loop->timers, timer);
 }
 
 void loop_set_observer(const struct loop_observer *given)

@@ -134,6 +134,49 @@ bool cores_parse(const char *text, uint64_t *ret_milli)
         return number_parse(text, cores, ARRAY_LEN(cores), ret_milli);
 }
 
+/* Digits with at most one point, into `value` without the point; *ret_scale counts the digits behind the point. */
+static const char *digits_parse(const char *at, uint64_t *value, int *ret_scale)
+{
+        bool point = false, any = false;
+        for (*value = 0, *ret_scale = 0; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
+                if (*at == '.') {
+                        point = true;
+                        continue;
+                }
+                any = true;
+                if (__builtin_mul_overflow(*value, 10, value) ||
+                        __builtin_add_overflow(*value, (uint64_t)(*at - '0'), value))
+                        return NULL;
+                *ret_scale += point;
+        }
+        return any ? at : NULL;
+}
+
+bool decimal_parse(const char *text, unsigned places, uint64_t *ret)
+{
+        uint64_t value;
+        int scale;
+        long power = 0;
+        const char *at = digits_parse(text, &value, &scale);
+        if (at && (*at == 'e' || *at == 'E')) {
+                const char *digits = at + 1 + (at[1] == '-' || at[1] == '+');
+                size_t n = strspn(digits, "0123456789");
+                if (!n || n > 4)
+                        return false;
+                power = strtol(at + 1, NULL, 10);
+                at = digits + n;
+        }
+        if (!at || *at)
+                return false;
+        for (power += (long)places - scale; power > 0 && value; power--)
+                if (__builtin_mul_overflow(value, 10, &value))
+                        return false;
+        for (; power < -1 && value; power++)
+                value /= 10;
+        *ret = power == -1 ? value / 10 + (value % 10 >= 5) : value;
+        return true;
+}
+
 void size_print(uint64_t bytes, char *text, size_t size)
 {
         for (size_t i = 0; i < 4; i++)

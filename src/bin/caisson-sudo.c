@@ -137,14 +137,27 @@ static void on_signal(int number)
         errno = saved;
 }
 
-static int await_end(void)
+static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+
+/* A signal for the command may come before send_command() returns: it waits until then, and is passed on. */
+static void send_with_signals(char *const *words)
 {
-        static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
         const struct sigaction action = { .sa_handler = on_signal };
-        char text[100];
-        ssize_t len;
+        sigset_t set, before;
+        sigemptyset(&set);
+        for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
+                sigaddset(&set, passed_on[i]);
+        sigprocmask(SIG_BLOCK, &set, &before);
         for (size_t i = 0; i < ARRAY_LEN(passed_on); i++)
                 sigaction(passed_on[i], &action, NULL);
+        send_command(words);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static int await_end(void)
+{
+        char text[100];
+        ssize_t len;
         do
                 len = recv(listener, text, sizeof text - 1, 0);
         while (len < 0 && errno == EINTR);
@@ -183,6 +196,6 @@ int main(int argc, char **argv)
         set_root_environment();
         if (getuid() == 0)
                 become(words);
-        send_command(words);
+        send_with_signals(words);
         return await_end();
 }

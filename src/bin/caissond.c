@@ -1,4 +1,5 @@
 /* caissond(8): options and settings, and nothing else.  See front/daemon/daemon.c. */
+#include "backend/docker/docker.h"
 #include "backend/e2b.h"
 #include "front/views/views.h"
 
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
         struct csn_error err;
         set_up_memory();
         backend_add(&backend_e2b);
+        backend_add(&backend_docker);
         int rc = settings_load(&sources, &settings, &err);
         if (rc == 0) {
                 log_set_level((enum log_level)settings.engine.log_level);

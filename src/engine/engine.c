@@ -23,13 +23,17 @@ static bool has_place(struct engine *engine)
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
-        while (engine->running < queue_running_max(engine) && engine->instances.starting < settings->starting_max &&
+        while (clock_us() >= engine->crowded_until_us &&
+                engine->running < queue_running_max(engine) && engine->instances.starting < settings->starting_max &&
                 has_place(engine)) {
                 struct run *run = queue_take(engine);
                 if (!run)
                         return;
                 run_begin(run);
         }
+        uint64_t now_us = clock_us();
+        if (engine->crowded_until_us > now_us)
+                loop_timer(engine->loop, &engine->dispatch, engine->crowded_until_us - now_us);
 }
 
 static void dispatch_now(struct timer *timer)
@@ -271,6 +275,9 @@ void engine_close(struct engine *engine)
         if (engine->layer_source)
                 engine->layer_source->end(engine->layer_source_owner);
         engine->layer_source = NULL;
+        if (engine->review_source)
+                engine->review_source->end(engine->review_source_owner);
+        engine->review_source = NULL;
         workers_free(engine->workers);   /* done() of their jobs needs the rest of the engine */
         engine->workers = NULL;
         instances_close_links(&engine->instances);
@@ -298,6 +305,12 @@ void engine_set_usage_listener(struct engine *engine, const struct usage_listene
         engine->usage_listener_owner = owner;
 }
 
+void engine_set_host(struct engine *engine, const char *tier, const char *missing)
+{
+        engine->host_tier = tier;
+        engine->host_missing = missing;
+}
+
 uint64_t engine_unsettled_cpu_ms(const struct engine *engine, const char *owner_key)
 {
         return owner_unsettled_us(engine, owner_key) / 1000;
@@ -319,6 +332,18 @@ void engine_set_layers(struct engine *engine, const struct layer_source *source,
 {
         engine->layer_source = source;
         engine->layer_source_owner = owner;
+}
+
+void engine_set_review(struct engine *engine, const struct review_source *source, void *owner)
+{
+        engine->review_source = source;
+        engine->review_source_owner = owner;
+}
+
+void engine_set_review_accounts(struct engine *engine, const struct review_accounts *accounts, void *owner)
+{
+        engine->review_accounts = accounts;
+        engine->review_accounts_owner = owner;
 }
 
 int engine_find_layers(struct engine *engine, struct layer_query *query, struct csn_error *err)
@@ -363,6 +388,20 @@ void engine_reload(struct engine *engine)
 size_t engine_running(const struct engine *engine)
 {
         return engine->running;
+}
+
+struct engine_load engine_load(const struct engine *engine)
+{
+        struct engine_load load = { .running = engine->running,
+                .queued = engine->queued + engine->examining + engine->checking,
+                .slots = queue_running_max(engine) };
+        const struct owner *owner = engine->owners;
+        for (bool more = owner; more; more = owner != engine->owners) {
+                load.running += owner->others;
+                load.queued += owner->waiting;
+                owner = owner->next;
+        }
+        return load;
 }
 
 const struct language *engine_languages(struct engine *engine)

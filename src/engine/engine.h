@@ -16,6 +16,7 @@
 
 #include "engine/output/render.h"
 #include "engine/run/layers.h"
+#include "engine/run/review.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
 
@@ -55,6 +56,10 @@ void engine_warm(struct engine *engine, bool grades);
 void engine_set_tools(struct engine *engine, const struct engine_tools *tools, void *owner);
 /* Once.  Without a source, packages of a request are recorded and not installed. */
 void engine_set_layers(struct engine *engine, const struct layer_source *source, void *owner);
+/* Once.  Without a source no program has a verdict of a reviewer. */
+void engine_set_review(struct engine *engine, const struct review_source *source, void *owner);
+/* Once.  The budget of a key is asked before each review. */
+void engine_set_review_accounts(struct engine *engine, const struct review_accounts *accounts, void *owner);
 /* Once.  Without a source there are no volumes. */
 void engine_set_volumes(struct engine *engine, const struct volume_source *source, void *owner);
 /*
@@ -64,6 +69,11 @@ void engine_set_volumes(struct engine *engine, const struct volume_source *sourc
  * quota, and at the end of the sandbox.  Set the listener once, a constant.
  */
 void engine_set_usage_listener(struct engine *engine, const struct usage_listener *listener, void *owner);
+/*
+ * Let records tell what this host gives to sandboxes: a tier, and missing features with blanks between.  Both texts
+ * must outlive the engine.
+ */
+void engine_set_host(struct engine *engine, const char *tier, const char *missing);
 /* CPU time in ms of an owner's running work that the listener was not told of. */
 uint64_t engine_unsettled_cpu_ms(const struct engine *engine, const char *owner_key);
 /*
@@ -105,6 +115,13 @@ int engine_order_volume(struct engine *engine, struct volume_query *query, struc
 const struct language *engine_languages(struct engine *engine);
 /* The number of running runs. */
 size_t engine_running(const struct engine *engine);
+/* The current load: runs, executions in contexts and programs in sandboxes. */
+struct engine_load {
+        size_t running;
+        size_t queued;                     /* waiting, or being checked */
+        size_t slots;                      /* runs that can run at the same time */
+};
+struct engine_load engine_load(const struct engine *engine);
 /*
  * Whether the processes that start programs answer.  *ret_losses counts supervisors that were lost.  Errors:
  * CSN_E_SYSTEM, which names the process.

@@ -22,7 +22,8 @@ static void one(struct buf *buf, const char *name, const char *type, const char 
         buf_printf(buf, "caisson_%s %.15g\n", name, value);
 }
 
-static void print_histogram(struct buf *buf, const char *stage, const struct histogram *histogram)
+/* label: "stage=\"run\"", or "". */
+static void print_histogram(struct buf *buf, const char *name, const char *label, const struct histogram *histogram)
 {
         uint64_t sum = 0;
         for (size_t i = 0; i <= HISTOGRAM_BOUNDS; i++) {
@@ -30,13 +31,12 @@ static void print_histogram(struct buf *buf, const char *stage, const struct his
                 if (i < HISTOGRAM_BOUNDS)
                         snprintf(bound, sizeof bound, "%g", histogram_bounds[i]);
                 sum += histogram->counts[i];
-                buf_printf(buf, "caisson_stage_duration_seconds_bucket{stage=\"%s\",le=\"%s\"} %" PRIu64 "\n", stage,
-                        bound, sum);
+                buf_printf(buf, "caisson_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, label, label[0] ? "," : "", bound,
+                        sum);
         }
-        buf_printf(buf,
-                "caisson_stage_duration_seconds_sum{stage=\"%s\"} %.9g\ncaisson_stage_duration_seconds_count{stage=\"%s\"} %" PRIu64
-                "\n",
-                stage, histogram->sum, stage, sum);
+        const char *open = label[0] ? "{" : "", *close = label[0] ? "}" : "";
+        buf_printf(buf, "caisson_%s_sum%s%s%s %.9g\ncaisson_%s_count%s%s%s %" PRIu64 "\n", name, open, label, close,
+                histogram->sum, name, open, label, close, sum);
 }
 
 static void print_runs(struct buf *buf, const struct counters *counters)
@@ -57,6 +57,31 @@ static void print_tools(struct buf *buf, const struct counters *counters)
         for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
                 buf_printf(buf, "caisson_tool_calls_total{outcome=\"%s\"} %" PRIu64 "\n", outcomes[i],
                         counters->tools[i]);
+}
+
+static void print_reviews(struct buf *buf, const struct counters *counters)
+{
+        static const char *const kinds[REVIEW_TOKENS] = { [TOKENS_PROMPT] = "prompt",
+                [TOKENS_COMPLETION] = "completion",
+                [TOKENS_CACHED] = "cached",
+                [TOKENS_REASONING] = "reasoning" };
+        head(buf, "review_calls_total", "counter", "Reviews of programs by a model, by verdict.");
+        for (size_t i = 0; i < COUNTED_VERDICTS; i++)
+                buf_printf(buf, "caisson_review_calls_total{verdict=\"%s\"} %" PRIu64 "\n",
+                        choices_review_verdict.values[i].text, counters->reviews[i]);
+        one(buf, "review_requests_total", "counter", "Requests of reviews to a model's server.",
+                (double)counters->review_calls);
+        one(buf, "review_usage_missing_total", "counter", "Requests that the server answered without usage.",
+                (double)counters->review_usage_missing);
+        head(buf, "review_tokens_total", "counter",
+                "Tokens of reviews; cached are a part of prompt, reasoning of completion.");
+        for (size_t i = 0; i < REVIEW_TOKENS; i++)
+                buf_printf(buf, "caisson_review_tokens_total{kind=\"%s\"} %" PRIu64 "\n", kinds[i],
+                        counters->review_tokens[i]);
+        head(buf, "review_cost_nanousd_total", "counter", "Cost of reviews in thousand-millionths of a US dollar.");
+        buf_printf(buf, "caisson_review_cost_nanousd_total %" PRIu64 "\n", counters->review_nanousd);
+        head(buf, "review_seconds", "histogram", "How long reviews took, without those of the cache.");
+        print_histogram(buf, "review_seconds", "", &counters->review_time);
 }
 
 struct row {
@@ -138,8 +163,11 @@ void engine_metrics(struct engine *engine, struct buf *buf)
         json_t *status = engine_status(engine);
         print_runs(buf, counters);
         head(buf, "stage_duration_seconds", "histogram", "How long the stages of runs took.");
-        for (size_t i = 0; i < STAGES; i++)
-                print_histogram(buf, stage_names[i], &counters->stages[i]);
+        for (size_t i = 0; i < STAGES; i++) {
+                char label[40];
+                snprintf(label, sizeof label, "stage=\"%s\"", stage_names[i]);
+                print_histogram(buf, "stage_duration_seconds", label, &counters->stages[i]);
+        }
         one(buf, "queue_depth", "gauge", "Runs that wait.", (double)engine->queued);
         one(buf, "runs_running", "gauge", "Runs that go on.", (double)engine->running);
         one(buf, "checks_running", "gauge", "Runs whose source policy is being asked.", (double)engine->checking);
@@ -150,6 +178,7 @@ void engine_metrics(struct engine *engine, struct buf *buf)
                 (double)counters->output_bytes);
         one(buf, "cpu_seconds_total", "counter", "CPU time of programs.", counters->cpu_seconds);
         print_tools(buf, counters);
+        print_reviews(buf, counters);
         print_psandboxes(buf, engine);
         print_pools(buf, json_object_get(status, "pools"));
         print_zygotes(buf, engine);

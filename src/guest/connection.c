@@ -100,3 +100,20 @@ void connection_begin(struct guest *guest, uint64_t port, int *sock)
         if (operation_open(&process->op, guest, &kind, sock))
                 connection_tried(process, port && port <= UINT16_MAX ? try_to_connect(process) : EINVAL);
 }
+
+void connection_adopt(struct guest *guest, int *fd, int *sock)
+{
+        static const struct operation_kind kind = { process_take, process_room, connection_closed };
+        struct process *process = process_new(guest);
+        struct csn_error err;
+        process->port = UINT16_MAX + 1;
+        process->in.ready = connection_ready;
+        process->in.fd = take_fd(fd);
+        if (!operation_open(&process->op, guest, &kind, sock))
+                return;
+        if (fcntl(process->in.fd, F_SETFL, O_NONBLOCK) < 0)
+                operation_fail(&process->op,
+                        (err_set(&err, CSN_E_SYSTEM, errno, "make a connection non-blocking"), &err));
+        else
+                connection_made(process);
+}

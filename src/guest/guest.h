@@ -7,6 +7,9 @@
  *   process.[ch]       programs, and descriptors for an interpreter from outside
  *   spawn.c            pipes, terminals, and the start of a program
  *   connection.c       connections to ports of programs
+ *   listener.c         listening sockets for connections of programs to the engine
+ *   stream.c           the engine at standard input and output, in a container
+ *   facts.c            the kernel's report on the sandbox
  *   files.c            operations on files
  *   file_error.c       texts of errors of file operations
  *   own_proc.c         opening files, but never the guest's own entries of /proc
@@ -61,6 +64,7 @@ struct operation {
 struct process;
 struct watched;
 struct sudo;
+struct listener;
 
 /* The state of the process.  There is one. */
 struct guest {
@@ -69,18 +73,34 @@ struct guest {
         struct watch children;       /* a signalfd for SIGCHLD */
         struct watch happenings;     /* inotify; opened at the first WATCH */
         bool has_root;               /* the guest is root inside */
+        bool in_container;           /* the engine is at standard input and output (stream.c) */
         struct operation *operations;
         size_t operations_n;
         struct process *processes;
         struct watched *watched;
         size_t watched_n;
         struct sudo *sudo;           /* NULL: no sudo service */
+        struct listener *listeners;
 };
 
 /* Serve the engine until its socket closes, then exit: the end of process 1 ends the sandbox. */
 _Noreturn void guest_serve(int sock);
+/*
+ * The same as process 1 of a container: the engine is at the descriptors 0 and 1 (wire/guest_stream.h).  The end of the
+ * container's standard input ends the guest.
+ */
+_Noreturn void guest_serve_stream(void);
 
 /* ---- for the files of this folder ---- */
+
+/*
+ * Serve standard input and output.  request() begins the operation of a request: it takes the socket from *sock, or has
+ * sent a refusal on the socket.  Errors: those of loop_watch().
+ */
+int stream_open(struct guest *guest,
+        void (*request)(struct guest *guest, const uint8_t *bytes, size_t len, int *sock), struct csn_error *err);
+/* Send a packet of channel 0. */
+void stream_greet(const void *bytes, size_t len);
 
 /*
  * Register an operation and watch its socket, which becomes the operation's.  false: watching failed; closed() has run
@@ -149,6 +169,12 @@ int spawn(const struct guest *guest, const struct guest_process *what, const str
 void process_begin(struct guest *guest, const struct guest_process *what, int *sock);
 void stdio_begin(struct guest *guest, int *sock);
 void connection_begin(struct guest *guest, uint64_t port, int *sock);
+/* The same for an accepted connection of a listener; *fd is taken. */
+void connection_adopt(struct guest *guest, int *fd, int *sock);
+void listener_begin(struct guest *guest, uint64_t port, int *sock);
+void accept_begin(struct guest *guest, uint64_t number, int *sock);
+/* kills: end all processes beside the guest before the answer. */
+void facts_begin(struct guest *guest, bool kills, int *sock);
 void files_begin(struct guest *guest, const struct guest_file *what, int *sock);
 void sudo_begin(struct guest *guest, int *sock);
 void health_begin(struct guest *guest, uint64_t port, int *sock);

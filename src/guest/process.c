@@ -132,6 +132,16 @@ static void stdio_closed(struct operation *op)
 
 /* ---- output ---- */
 
+/*
+ * A connection has ended in one direction.  For a connection of the guest's own the end of the program's bytes is the
+ * end; a connection to a listener goes on until both directions have ended.
+ */
+static void tell_end(struct process *process)
+{
+        bool open = process->port > UINT16_MAX && process->in.fd >= 0;
+        operation_tell(&process->op, open ? GUEST_IN_END : GUEST_DONE);
+}
+
 /* Send at most one packet of output.  Returns its bytes; 0: no output now, or the source is closed. */
 static size_t pass_on(struct source *source)
 {
@@ -152,7 +162,7 @@ static size_t pass_on(struct source *source)
         if (n == 0 || errno != EAGAIN) { /* EIO: the last process has closed the terminal */
                 process_close_source(source);
                 if (process->port)
-                        operation_tell(&process->op, GUEST_DONE);
+                        tell_end(process);
         }
         return 0;
 }
@@ -170,8 +180,8 @@ static void pass_on_message(struct source *source)
         static uint8_t packet[GUEST_PACKET_MAX];
         struct process *process = source->process;
         drain(process);   /* first: the sender may write more output as soon as its message was received */
-        ssize_t n = recv(source->watch.fd, packet + 1, sizeof packet - 1, MSG_DONTWAIT | MSG_TRUNC);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        ssize_t n = wire_receive_packet(source->watch.fd, packet + 1, sizeof packet - 1, MSG_DONTWAIT | MSG_TRUNC);
+        if (n < 0 && errno == EAGAIN)
                 return;
         if (n > 0 && n < (ssize_t)sizeof packet) {
                 packet[0] = GUEST_CHANNEL;
@@ -239,7 +249,8 @@ void process_ended(struct guest *guest, pid_t pid, int status)
                         process->sources[CHANNEL].watch.active;
                         i++) {
                         uint8_t byte;
-                        if (recv(process->sources[CHANNEL].watch.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+                        if (wire_receive_packet(process->sources[CHANNEL].watch.fd, &byte, 1,
+                                    MSG_PEEK | MSG_DONTWAIT) <= 0)
                                 break;
                         pass_on_message(&process->sources[CHANNEL]);
                 }
@@ -273,8 +284,11 @@ void process_write_in(struct process *process)
         }
         loop_unwatch(process->op.guest->loop, &process->in);
         process->rest.len = process->rest_at = 0;
-        if (process->in_ends)
-                close_in(process);
+        if (!process->in_ends)
+                return;
+        close_in(process);
+        if (process->port > UINT16_MAX && process->sources[OUT].watch.fd < 0)
+                tell_end(process);
 }
 
 static void in_ready(struct watch *watch, uint32_t events)

@@ -30,7 +30,7 @@ struct process {
         struct send_queue messages;  /* for the channel, that the interpreter has not taken */
         bool in_ends;                /* close `in` once the rest is written */
         bool connects, six;          /* a connection: not established yet; over IPv6 */
-        uint64_t port;               /* 0: no connection */
+        uint64_t port;               /* 0: no connection; above UINT16_MAX: a connection to a listener */
 };
 
 /* A member of guest.processes without descriptors; the caller opens its operation.  Never NULL. */

@@ -1,5 +1,5 @@
 /* The descriptors of a program, by pipes or by a terminal, and its start: fork(2) and execve(2). */
-#include "guest/guest.h"
+#include "guest/process.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
 
-#define START_LOOKS 100        /* waits for the start of a program */
+#define START_LOOKS 100 /* waits for the start of a program */
 #define START_LOOK_MS 50
 
 void ends_done(struct ends *ends)
@@ -45,7 +47,7 @@ static int make_channel(struct ends *ends)
 int ends_make(struct ends *ends, bool input, bool channel, struct csn_error *err)
 {
         if ((input && make_pipe(&ends->in, &ends->ours_in) < 0) || make_pipe(&ends->ours_out, &ends->out) < 0 ||
-            make_pipe(&ends->ours_error, &ends->error) < 0 || (channel && make_channel(ends) < 0))
+                make_pipe(&ends->ours_error, &ends->error) < 0 || (channel && make_channel(ends) < 0))
                 return err_set(err, errno == EMFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno,
                         "make the descriptors of a program");
         if (!input && (ends->in = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
@@ -74,6 +76,32 @@ int ends_make_terminal(struct ends *ends, const struct guest_process *what, stru
         return 0;
 }
 
+/* At most `max`; a container may have less. */
+static int limit_open_files(uint64_t max, struct csn_error *err)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "getrlimit");
+        limit.rlim_cur = limit.rlim_max = min_u64(limit.rlim_max, max);
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "limit the open files of the program");
+        return 0;
+}
+
+/*
+ * Child side.  When memory runs out the kernel kills the program and not the guest (proc(5)); raising needs no
+ * privilege.  The file belongs to root while the process is as closed as the guest.  The first program of a container
+ * has no neighbour that could look into this copy of the guest meanwhile; later ones do without.
+ */
+static void kill_first(const struct guest *guest)
+{
+        if (guest->processes && guest->processes->next)
+                return;
+        prctl(PR_SET_DUMPABLE, 1);
+        io_write_file(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+        prctl(PR_SET_DUMPABLE, 0);
+}
+
 /* Child side.  An error before the program begins is written to `trouble`, which execve(2) closes. */
 static _Noreturn void become(const struct guest *guest, const struct guest_process *what, const struct ends *ends,
         int trouble)
@@ -96,6 +124,10 @@ static _Noreturn void become(const struct guest *guest, const struct guest_proce
         for (int i = 0; i < n && !err.code; i++)
                 if (dup2(kept[i], i) < 0)
                         err_set(&err, CSN_E_SYSTEM, errno, "give the program its descriptor %d", i);
+        if (guest->in_container)
+                kill_first(guest);
+        if (!err.code && what->open_files)
+                limit_open_files(what->open_files, &err);
         if (!err.code && what->flags & GUEST_TERMINAL && ioctl(0, TIOCSCTTY, 0) < 0)
                 err_set(&err, CSN_E_SYSTEM, errno, "give the program its terminal");
         if (!err.code)

@@ -21,6 +21,7 @@ const struct language lang_bash = {
         .interpreter = "/bin/bash",
         .runner = "bash/run.sh",
         .file = "main.sh",
+        .prelude = "prelude.sh",
         .extensions = (const char *const[]){ "sh", "bash", NULL },
         .value = false,
         .wait_argv = (const char *const[]){ "/bin/bash", SANDBOX_HOME "/main.sh", NULL },

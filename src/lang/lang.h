@@ -21,6 +21,7 @@ struct language {
         const char *interpreter;         /* absolute path, inside and on the host */
         const char *runner;              /* below /opt/caisson */
         const char *file;                /* name of the program's file in the home directory */
+        const char *prelude;             /* name of the prelude's file beside it; NULL: no prelude is possible */
         const char *const *extensions;   /* of files on the command line, NULL-terminated */
         bool value;                      /* the runner reports the program's value */
         bool cases;                      /* the runner has the role `cases` */

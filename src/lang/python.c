@@ -12,6 +12,7 @@ const struct language lang_python = {
         .cold_env = (const char *const[]){ "PYTHON*", "LD_*", "LC_*", "LANG*", "MALLOC_*", "GLIBC_TUNABLES",
                 "GCONV_PATH", "HOME", "PATH", NULL },
         .file = "main.py",
+        .prelude = "prelude.py",
         .extensions = (const char *const[]){ "py", NULL },
         .value = true,
         .cases = true,

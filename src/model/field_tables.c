@@ -23,6 +23,7 @@
 #define PAIRS(object, member, presence, items, option, help)
 #define SUB(object, member, presence, other, help)
 #define LIST(object, member, presence, other, items, option, help)
+#define ALIAS(object, member, other)
 #define END(object)
 #include "model/fields.def"
 #include "model/undef.h"
@@ -70,6 +71,7 @@
 #define LIST(name_, member, presence_, other_, items_, option_, help_)                                       \
         { COUNTED(name_, member), .kind = KIND_LIST, .presence = presence_, .object = &object_##other_,      \
           .max = items_, .option = option_, .help = help_ },
+#define ALIAS(object, member, other)
 #define END(name_)                                                                                           \
         };                                                                                                   \
         const struct object object_##name_ = {                                                               \

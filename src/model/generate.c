@@ -67,8 +67,15 @@ static const struct {
                       "names the limit, the value and the setting." },
         { "engine", "The engine itself. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
                     "SIGHUP (`caisson serve` passes it on); it says which of the others need a restart." },
+        { "sessions", "A persistent sandbox with one context in it; see [sandboxes](sandboxes.md)." },
         { "volumes", "File systems of tenants that outlive programs; see [volumes](volumes.md)." },
+        { "problems", "Sets of problems that requests to grade name; see [trainers](trainers.md)." },
         { "images", "Images that programs can run in; see [images](images.md)." },
+        { "docker", "The backend docker; see [programs in containers](docker.md)." },
+        { "gateway", "The gateway before several daemons, and its workers; see [many machines](gateway.md)." },
+        { "kubernetes", "Pods as workers of the gateway; see [many machines](gateway.md)." },
+        { "grading", "Gradings; see [formats of data sets](grading-formats.md)." },
+        { "review", "The reviewer of programs; see [reviews by a model](review.md)." },
         { "packages", "Layers of packages and the indexes that packages come from; see [packages](packages.md)." },
 };
 

@@ -16,6 +16,7 @@
 #include <jansson.h>
 
 #define MODEL_SCHEMA_VERSION "1"
+#define MODEL_GRADE_SCHEMA_VERSION "2"     /* of grade_request and grade_result */
 
 /* ---- the structs of fields.def ---- */
 
@@ -45,6 +46,7 @@ struct pair {
 #define PAIRS(object, member, presence, items, option, help)
 #define SUB(object, member, presence, other, help)
 #define LIST(object, member, presence, other, items, option, help)
+#define ALIAS(object, member, other)
 #define END(object)
 #include "model/fields.def"
 #include "model/undef.h"
@@ -65,6 +67,7 @@ struct pair {
 #define PAIRS(object, member, presence, items, option, help) struct pair *member; size_t member##_n;
 #define SUB(object, member, presence, other, help) struct other member;
 #define LIST(object, member, presence, other, items, option, help) struct other *member; size_t member##_n;
+#define ALIAS(object, member, other)
 #define END(object) };
 #include "model/fields.def"
 #include "model/undef.h"
@@ -86,6 +89,7 @@ struct pair {
 #define PAIRS(object, member, ...) FIELD_##object##_##member,
 #define SUB(object, member, ...) FIELD_##object##_##member,
 #define LIST(object, member, ...) FIELD_##object##_##member,
+#define ALIAS(object, member, other)
 #define END(object) FIELDS_OF_##object };
 #include "model/fields.def"
 #include "model/undef.h"
@@ -145,25 +149,31 @@ struct object {
 };
 
 extern const struct choices choices_status, choices_session_mode, choices_output_action, choices_need,
-        choices_cgroup_need, choices_network, choices_isolation, choices_severity, choices_verdict, choices_case_status,
-        choices_checkers, choices_image;
+        choices_cgroup_need, choices_network, choices_isolation, choices_severity, choices_threshold,
+        choices_verdict, choices_case_status, choices_compare, choices_image, choices_review_mode,
+        choices_review_verdict, choices_text_form, choices_stage_verdict, choices_extract, choices_review_risk,
+        choices_checker_kind, choices_grade_format, choices_prelude, choices_grade_instance, choices_case_select,
+        choices_grade_helpers;
 extern const struct object object_client_tool, object_tool_record, object_tool_answer, object_tool_answers,
         object_tools_request, object_tools_used, object_limits, object_input_file, object_export_rule,
         object_run_request, object_truncated, object_value, object_display, object_failure, object_finding,
         object_output_file, object_taken_file, object_usage, object_timings, object_boundary, object_warning,
-        object_run_result, object_check_request, object_check_result, object_sandbox_request, object_sandbox_change,
+        object_run_result, object_review, object_review_finding, object_review_usage, object_stage, object_module_file,
+        object_check_request, object_check_result, object_sandbox_request, object_sandbox_change,
         object_context_request, object_process_request, object_process_signal, object_process_size, object_file_change,
-        object_session_request, object_grade_case, object_grade_check, object_grade_request, object_grade_sign,
+        object_session_request, object_grade_case, object_grade_checker, object_grade_reward,
+        object_grade_request, object_grade_sign,
         object_case_result, object_grade_result, object_sandbox_info, object_sandbox_list, object_sandbox_usage,
         object_context_info, object_context_list, object_session_info, object_session_list, object_process_info,
         object_process_list, object_entry_info, object_entry_list, object_kept_run, object_kept_runs,
-        object_tool_refusal, object_tools_taken, object_upload_error, object_upload_result, object_stored_file,
-        object_stored_list, object_workspace_info, object_workspace_list, object_workspace_file, object_workspace_files,
-        object_profile_info, object_profile_list, object_policy_info, object_policy_list, object_policy_detail,
-        object_language_info, object_language_list, object_image_use, object_image_interpreter, object_image_info,
-        object_image_list, object_volume_request, object_volume_info, object_volume_list,
-        object_layer_use, object_layer_request, object_layer_info,
-        object_layer_list, object_health, object_problem;
+        object_named_state, object_tool_refusal, object_tools_taken, object_upload_error, object_upload_result,
+        object_stored_file, object_stored_list, object_workspace_info, object_workspace_list, object_workspace_file,
+        object_workspace_files, object_profile_info, object_profile_list, object_policy_info, object_policy_list,
+        object_policy_detail, object_language_info, object_language_list, object_image_use, object_image_interpreter,
+        object_image_info, object_image_list, object_volume_request, object_volume_info, object_volume_list,
+        object_problem_set_info, object_problem_set_list,
+        object_layer_use, object_layer_request, object_layer_info, object_layer_list, object_model_usage,
+        object_model_usage_report, object_health, object_problem;
 
 /* Name of a status, as in JSON. */
 const char *status_name(int status);
@@ -290,8 +300,9 @@ int model_parse_packages(const char *text, struct arena *arena, char ***ret, siz
 int model_parse_list(const struct field *field, const char *text, struct arena *arena, char ***ret,
                      size_t *ret_n, struct csn_error *err);
 
-/* Add the field names of older systems to an encoded record (aliases.c). */
+/* Add the field names of older systems to an encoded record, or to an encoded result of grading (aliases.c). */
 void model_add_aliases(json_t *record, const struct run_result *result);
+void model_add_grade_aliases(json_t *record, const struct grade_result *result);
 
 /* Bytes as text for a JSON string: valid UTF-8 is unchanged, each invalid byte becomes U+FFFD.  In `arena`. */
 char *model_utf8(struct arena *arena, const char *bytes, size_t len, size_t *ret_len);

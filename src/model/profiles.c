@@ -10,22 +10,28 @@
 
 static const struct {
         const char *name, *text, *yaml;
+        bool internal;
 } built_in[] = {
-#define PROFILE(name, text, yaml) { name, text, yaml },
+#define PROFILE(name, text, yaml) { name, text, yaml, false },
+#define INTERNAL_PROFILE(name, text, yaml) { name, text, yaml, true },
 #include "model/profiles.def"
 #undef PROFILE
+#undef INTERNAL_PROFILE
 };
 
-/* What a profile sets; everything else is what one run is about. */
+/* The fields of a run_request that a profile can set.  All other fields are about one run. */
 static const char *const profile_fields[] = {
         "language",
+        "extract",
         "args",
         "env",
         "limits",
         "image",
         "policy",
         "allow_imports",
+        "forbidden_modules",
         "advise",
+        "review",
         "network",
         "allow",
         "preload",
@@ -36,16 +42,31 @@ static const char *const profile_fields[] = {
         "cgroup",
         "backend",
         "labels",
+        "format",
         "aliases",
         "tools",
+        NULL
 };
+
+const char *const *profile_field_names(void)
+{
+        return profile_fields;
+}
 
 static bool is_profile_field(const char *name)
 {
-        for (size_t i = 0; i < ARRAY_LEN(profile_fields); i++)
-                if (strcmp(profile_fields[i], name) == 0)
+        for (const char *const *field = profile_fields; *field; field++)
+                if (strcmp(*field, name) == 0)
                         return true;
         return false;
+}
+
+static const char *profile_fields_text(struct arena *arena)
+{
+        const char *text = "";
+        for (const char *const *field = profile_fields; *field; field++)
+                text = arena_text(arena, "%s%s%s", text, text[0] ? ", " : "", *field);
+        return text;
 }
 
 static int wrong(const char *file, const struct yaml_node *node, const char *what, struct csn_error *err)
@@ -82,9 +103,8 @@ static int apply_node(const struct object *object, const struct yaml_node *node,
         size_t n = children_of(node), i = 0;
         if (object == &object_run_request && !is_profile_field(node->key))
                 return wrong(file, node,
-                        "a profile cannot set this; it sets language, args, env, limits, image, policy, allow_imports, advise, network, "
-                        "allow, preload, packages, volumes, strict_proc, landlock, cgroup, backend, labels, "
-                        "aliases and tools",
+                        arena_text(arena, "a profile cannot set this field; a profile sets description, extends, session, %s",
+                                profile_fields_text(arena)),
                         err);
         if (!field)
                 return wrong(file, node, "there is no such field", err);
@@ -146,13 +166,16 @@ static bool is_good_name(const char *name)
 static int unknown(const struct settings *settings, const char *name, struct arena *arena,
                    struct csn_error *err)
 {
-        char known[300];
+        char known[360];
         size_t len = 0;
         char **names = profile_names(settings, arena);
         for (size_t i = 0; names[i] && len < sizeof known; i++)
-                len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", names[i]);
-        return err_field(err, "/profile", "Unsupported code execution env: %.60s; known profiles are %s",
-                         name, known);
+                if (!profile_is_internal(names[i]))
+                        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", names[i]);
+        err_field(err, "/profile", "Unsupported code execution env: %.60s; known profiles are %s", name, known);
+        if (err)
+                err->code = CSN_E_PROFILE;
+        return -CSN_E_PROFILE;
 }
 
 static int read_profile(const struct settings *settings, const char *name, struct arena *arena,
@@ -173,7 +196,7 @@ static int read_profile(const struct settings *settings, const char *name, struc
                 return unknown(settings, name, arena, err);
         char *path = arena_text(arena, "%s/%s.yaml", dir, name);
         ssize_t len = io_read_file(AT_FDCWD, path, text, MIB);
-        if (len < 0 && (errno == ENOENT || errno == ENOTDIR))
+        if (len < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG))
                 return unknown(settings, name, arena, err);
         if (len < 0)
                 return err_set(err, CSN_E_CONFIG, errno, "read the profile %s", path);
@@ -220,6 +243,25 @@ char **profile_names(const struct settings *settings, struct arena *arena)
         return names;
 }
 
+bool profile_is_internal(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(built_in); i++)
+                if (strcmp(built_in[i].name, name) == 0)
+                        return built_in[i].internal;
+        return false;
+}
+
+static int take_session(const struct yaml_node *node, const char *file, struct profile *ret, struct csn_error *err)
+{
+        for (size_t i = 0; i < choices_session_mode.n; i++)
+                if (strcmp(choices_session_mode.values[i].text, node->value) == 0) {
+                        ret->session = (enum session_mode)i;
+                        ret->has_session = true;
+                        return 0;
+                }
+        return wrong(file, node, "has to be none, files or interpreter", err);
+}
+
 static int find_below(const struct settings *settings, const char *name, unsigned depth, struct arena *arena,
                       struct profile *ret, struct csn_error *err)
 {
@@ -232,6 +274,7 @@ static int find_below(const struct settings *settings, const char *name, unsigne
         if (yaml_parse(text, len, file, arena, &root, err) < 0)
                 return -err->code;
         struct run_request own = { 0 };
+        struct profile session = { 0 };
         struct csn_error why;
         for (const struct yaml_node *node = root.children; node; node = node->next) {
                 if (strcmp(node->key, "extends") == 0 && node->value) {
@@ -241,6 +284,9 @@ static int find_below(const struct settings *settings, const char *name, unsigne
                                 return err_set(err, CSN_E_CONFIG, 0, "%s:%u: %s", file, node->line, why.text);
                 } else if (strcmp(node->key, "description") == 0 && node->value) {
                         about = node->value;
+                } else if (strcmp(node->key, "session") == 0 && node->value) {
+                        if (take_session(node, file, &session, err) < 0)
+                                return -err->code;
                 } else if (apply_node(&object_run_request, node, file, arena, &own, err) < 0) {
                         return -err->code;
                 }
@@ -248,6 +294,10 @@ static int find_below(const struct settings *settings, const char *name, unsigne
         if (model_check_request(&own, true, &why) < 0)
                 return err_set(err, CSN_E_CONFIG, 0, "%s: %s", file, why.text);
         model_overlay(&object_run_request, &ret->request, &own, arena);
+        if (session.has_session) {
+                ret->session = session.session;
+                ret->has_session = true;
+        }
         ret->name = arena_text(arena, "%s", name);
         ret->text = about;
         return 0;
@@ -269,15 +319,63 @@ static const struct profile *find_built_in(const struct settings *settings, cons
         return NULL;
 }
 
+/*
+ * Limits of a build: those of the profile, and the numbers that settings of packages imply.  None exceeds a ceiling of
+ * the administrator's.
+ */
+static void set_build_limits(const struct settings *settings, struct limits *limits)
+{
+        const struct packages_settings *packages = &settings->packages;
+        SET(limits, limits, wall_ms, packages->build_wall);
+        SET(limits, limits, cpu_ms, packages->build_wall);
+        SET(limits, limits, disk_bytes, 3 * packages->max_bytes);
+        SET(limits, limits, tmp_bytes, 2 * packages->max_bytes);
+        SET(limits, limits, disk_files, 2 * packages->max_files);
+        SET(limits, limits, output_files, packages->max_files);
+        for (size_t i = 0; i < object_limits.n; i++) {
+                const struct field *field = &object_limits.fields[i];
+                uint64_t *value = (uint64_t *)(void *)((char *)limits + field->at);
+                if (field->kind == KIND_NUM && (limits->present >> i & 1))
+                        *value = min_u64(*value,
+                                *(const uint64_t *)(const void *)((const char *)&settings->ceilings + field->at));
+        }
+}
+
 int profile_find(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
                  struct csn_error *err)
 {
         const struct profile *known = find_built_in(settings, name);
         *ret = known ? *known : (struct profile){ 0 };
-        return known ? 0 : find_below(settings, name, 0, arena, ret, err);
+        if (!known)
+                return find_below(settings, name, 0, arena, ret, err);
+        if (profile_is_internal(name))
+                set_build_limits(settings, &ret->request.limits);
+        return 0;
 }
 
 /* ---- the whole request ---- */
+
+int profile_overlay(const struct profile *profile, const struct run_request *request, struct arena *arena,
+                    struct run_request *whole, struct csn_error *err)
+{
+        const struct run_request *own = &profile->request;
+        const uint64_t most = model_field(&object_run_request, "allow_imports")->max;
+        const size_t n = own->allow_imports_n + request->allow_imports_n;
+        model_overlay(&object_run_request, whole, own, arena);
+        model_overlay(&object_run_request, whole, request, arena);
+        if (!own->allow_imports_n || !request->allow_imports_n)
+                return 0;
+        if (n > most)
+                return err_field(err, "/allow_imports",
+                                 "allow_imports has %zu modules together with those of the profile; at most %" PRIu64
+                                 " are possible", n, most);
+        whole->allow_imports = arena_alloc(arena, n * sizeof *whole->allow_imports);
+        whole->allow_imports_n = n;
+        memcpy(whole->allow_imports, own->allow_imports, own->allow_imports_n * sizeof *own->allow_imports);
+        memcpy(whole->allow_imports + own->allow_imports_n, request->allow_imports,
+               request->allow_imports_n * sizeof *own->allow_imports);
+        return 0;
+}
 
 static int check_ceilings(const struct settings *settings, const struct limits *limits, struct csn_error *err)
 {
@@ -334,8 +432,11 @@ int settings_apply(const struct settings *settings, struct run_request *request,
         SET(&whole, run_request, cgroup, settings->engine.cgroup);
         whole.limits = settings->limits;
         MARK(&whole, run_request, limits);
-        model_overlay(&object_run_request, &whole, &profile.request, arena);
-        model_overlay(&object_run_request, &whole, request, arena);
+        if (profile_overlay(&profile, request, arena, &whole, err) < 0)
+                return -err->code;
+        /* off < advisory < required, in the order of fields.def: a request can only raise the mode of its profile. */
+        if (whole.review < profile.request.review)
+                whole.review = profile.request.review;
         SET(&whole, run_request, profile, arena_text(arena, "%s", name));
         model_defaults(&object_run_request, &whole);
         /* CPU time that is left to the wall clock still has the administrator's ceiling. */

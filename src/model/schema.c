@@ -192,14 +192,16 @@ json_t *model_tool_schema(const struct object *object, const char *fields, const
 
 json_t *model_schema(const struct object *object)
 {
-        json_t *schema = json_pack("{s:s, s:s++}", "$schema", "https://json-schema.org/draft/2020-12/schema",
-                                   "$id", "urn:caisson:", object->name, ":" MODEL_SCHEMA_VERSION);
+        bool of_grading = object == &object_grade_request || object == &object_grade_result;
+        json_t *schema = json_pack("{s:s, s:s+++}", "$schema", "https://json-schema.org/draft/2020-12/schema",
+                                   "$id", "urn:caisson:", object->name, ":",
+                                   of_grading ? MODEL_GRADE_SCHEMA_VERSION : MODEL_SCHEMA_VERSION);
         json_t *body = schema_of(object), *defs = json_object();
         json_object_update(schema, body);
         json_decref(body);
         add_used(defs, object, NULL);
         /* The older systems' names are there only when the request asks for them. */
-        if (object == &object_run_result)
+        if (object == &object_run_result || object == &object_grade_result)
                 json_object_set_new(
                         json_object_get(schema, "properties"), "aliases",
                         json_pack("{s:s, s:s}", "type", "object", "description",

@@ -38,27 +38,20 @@
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct alias {
-        const char *variable, *key;
-        const char *unit;   /* that a bare number gets, because the variable's name implies it */
-        const char *yes;    /* the variable is a switch: the value when it is on; off changes nothing */
+        const char *variable, *key;   /* key NULL: the variable sets nothing */
+        const char *unit, *yes;
+        const char *note;             /* the sentence's part after "has no meaning here: "; NULL: none */
+        bool is_image, is_pod;
 } aliases[] = {
-        { "CODE_EXECUTION_TIMEOUT", "limits.wall_ms", "s", NULL },
-        { "CODE_EXECUTION_MEMORY_MB", "limits.memory_bytes", "MiB", NULL },
-        { "CODE_EXECUTION_CPU_CORES", "limits.cpu_milli", "", NULL },
-        { "CODE_EXECUTOR_EXECUTION_TIMEOUT", "limits.wall_ms", "s", NULL },
-        { "CODE_EXECUTOR_MEMORY_LIMIT", "limits.memory_bytes", "", NULL },
-        { "CODE_EXECUTOR_CPU_LIMIT", "limits.cpu_milli", "", NULL },
-        { "CODE_EXECUTOR_EPHEMERAL_STORAGE_LIMIT", "limits.disk_bytes", "", NULL },
-        { "CODE_EXECUTOR_VERBOSE", "engine.log_level", "", "debug" },
-        /* OpenTelemetry's own; of two for one setting the last one here wins, as its specification has it. */
-        { "OTEL_EXPORTER_OTLP_ENDPOINT", "engine.otlp_endpoint", "", NULL },
-        { "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "engine.otlp_traces_endpoint", "", NULL },
-        { "OTEL_EXPORTER_OTLP_HEADERS", "engine.otlp_headers", "", NULL },
-        { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "engine.otlp_headers", "", NULL },
-        { "OTEL_SERVICE_NAME", "engine.otlp_service", "", NULL },
-        { "OTEL_SDK_DISABLED", "engine.otlp_disabled", "", "true" },
-        { "DEPENDENCY_CACHE_DIR", "packages.cache_dir", "", NULL },
-        { "DEPENDENCY_CACHE_TTL_HOURS", "packages.cache_ttl", "h", NULL },
+#define ALIAS(variable, key, unit, yes) { variable, key, unit, yes, NULL, false, false },
+#define IMAGE(variable, key, note) { variable, key, "", NULL, note, true, false },
+#define POD(variable, key, note) { variable, key, "", NULL, note, false, true },
+#define NOTE(variable, note) { variable, NULL, NULL, NULL, note, false, false },
+#include "model/variables.def"
+#undef ALIAS
+#undef IMAGE
+#undef POD
+#undef NOTE
 };
 
 static bool is_ceiling(const struct setting *setting)
@@ -84,7 +77,7 @@ static void add(struct settings *settings, const char *section, const struct obj
                 snprintf(setting->source, sizeof setting->source, "default");
                 size_t n = 0;
                 for (size_t k = 0; k < ARRAY_LEN(aliases) && n + 1 < ARRAY_LEN(setting->aliases); k++)
-                        if (strcmp(aliases[k].key, setting->key) == 0)
+                        if (aliases[k].key && strcmp(aliases[k].key, setting->key) == 0)
                                 setting->aliases[n++] = aliases[k].variable;
         }
 }
@@ -99,10 +92,18 @@ static const struct section {
         { "ceilings", &object_limits, offsetof(struct settings, ceilings) },
         { "engine", &object_engine_settings, offsetof(struct settings, engine) },
         { "volumes", &object_volumes_settings, offsetof(struct settings, volumes) },
+        { "problems", &object_problems_settings, offsetof(struct settings, problems) },
         { "images", &object_images_settings, offsetof(struct settings, images) },
+        { "docker", &object_docker_settings, offsetof(struct settings, docker) },
+        { "gateway", &object_gateway_settings, offsetof(struct settings, gateway) },
+        { "kubernetes", &object_kubernetes_settings, offsetof(struct settings, kubernetes) },
+        { "sessions", &object_sessions_settings, offsetof(struct settings, sessions) },
+        { "grading", &object_grading_settings, offsetof(struct settings, grading) },
         { "packages", &object_packages_settings, offsetof(struct settings, packages) },
         { "packages.python", &object_python_packages_settings, offsetof(struct settings, python_packages) },
         { "packages.node", &object_node_packages_settings, offsetof(struct settings, node_packages) },
+        { "review", &object_review_settings, offsetof(struct settings, review) },
+        { "review.price", &object_review_price_settings, offsetof(struct settings, review_price) },
 };
 
 static bool is_section(const char *name)
@@ -111,6 +112,15 @@ static bool is_section(const char *name)
                 if (strcmp(sections[i].name, name) == 0)
                         return true;
         return false;
+}
+
+static const char *section_names(struct arena *arena)
+{
+        const char *text = "";
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+                if (!strchr(sections[i].name, '.'))
+                        text = arena_text(arena, "%s%s%s", text, text[0] ? ", " : "", sections[i].name);
+        return text;
 }
 
 static void build_list(struct settings *settings)
@@ -153,21 +163,6 @@ static struct setting *find(struct settings *settings, const char *key, size_t l
         return NULL;
 }
 
-/* CSN_E_CONFIG with the setting's key, or what was taken for one, as the field. */
-static int wrong(struct csn_error *err, const char *key, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static int wrong(struct csn_error *err, const char *key, const char *fmt, ...)
-{
-        char text[sizeof err->text];
-        va_list args;
-        va_start(args, fmt);
-        vsnprintf(text, sizeof text, fmt, args);
-        va_end(args);
-        err_field(err, key, "%s", text);
-        if (err)
-                err->code = CSN_E_CONFIG;
-        return -CSN_E_CONFIG;
-}
-
 /* Dotted names between commas or blanks. */
 static bool are_modules(const char *text)
 {
@@ -185,9 +180,9 @@ static int set(struct settings *settings, struct setting *setting, const char *t
                           (len < 3 || strcmp(field->name + len - 3, "_ms") != 0);
         if ((in_seconds ? model_set_text : model_set_value)(setting->object, field, setting->into, text, setting->key,
                                                             &settings->arena, &why) < 0)
-                return wrong(err, setting->key, "%s: %s", source, why.text);
+                return err_setting(err, setting->key, "%s: %s", source, why.text);
         if (strcmp(setting->key, "packages.preload") == 0 && !are_modules(text))
-                return wrong(err, setting->key, "%s: %s is \"%.80s\"; it has to be names of modules between commas, such "
+                return err_setting(err, setting->key, "%s: %s is \"%.80s\"; it has to be names of modules between commas, such "
                              "as pandas,matplotlib.pyplot", source, setting->key, text);
         snprintf(setting->source, sizeof setting->source, "%s", source);
         return 0;
@@ -211,7 +206,7 @@ static int fit_limits(struct settings *settings, struct csn_error *err)
                 if (strcmp(limit->source, "default") != 0) {
                         settings_value(limit, value, sizeof value);
                         settings_value(ceiling, most, sizeof most);
-                        return wrong(err, limit->key, "%s: %s is %s, above %s, which is %s (%s)",
+                        return err_setting(err, limit->key, "%s: %s is %s, above %s, which is %s (%s)",
                                      limit->source, limit->key, value, ceiling->key, most, ceiling->source);
                 }
                 *number_of(limit) = *number_of(ceiling);
@@ -227,9 +222,9 @@ static int unknown(const struct settings *settings, const char *source, const ch
 {
         for (size_t i = 0; i < settings->n; i++)
                 if (model_alike(settings->list[i].key, key))
-                        return wrong(err, key, "%s: there is no setting %.80s; did you mean %s?", source, key,
+                        return err_setting(err, key, "%s: there is no setting %.80s; did you mean %s?", source, key,
                                      settings->list[i].key);
-        return wrong(err, key, "%s: there is no setting %.80s; caisson config show lists them", source, key);
+        return err_setting(err, key, "%s: there is no setting %.80s; caisson config show lists them", source, key);
 }
 
 static int set_nodes(struct settings *settings, const char *file, const char *section, const struct yaml_node *parent,
@@ -238,7 +233,7 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 /* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
-        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload",
+        static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload", "review.languages",
                 "engine.devices", "images.layers" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
@@ -271,7 +266,7 @@ static int set_node(struct settings *settings, const char *file, const char *sec
                 return unknown(settings, source, key, err);
         const char *value = node->is_list && is_name_list(setting) ? join_list(node, &settings->arena) : node->value;
         if (!value)
-                return wrong(err, key, "%s: %s has to be one value", source, key);
+                return err_setting(err, key, "%s: %s has to be one value", source, key);
         return set(settings, setting, value, source, err);
 }
 
@@ -317,10 +312,10 @@ static int set_section(struct settings *settings, const char *file, const struct
         if (keep_tools(settings, section))
                 return 0;
         if (!is_section(section->key) || section->is_list || section->value)
-                return wrong(err, section->key,
-                             "file %s:%u: \"%.60s\" is no section; limits, ceilings, engine and packages are, with a "
-                             "setting on each line below them, and mcpServers and tools",
-                             file, section->line, section->key);
+                return err_setting(err, section->key,
+                             "file %s:%u: \"%.60s\" is no section; there are %s with a setting on each line below "
+                             "them, and mcpServers and tools",
+                             file, section->line, section->key, section_names(&settings->arena));
         return set_nodes(settings, file, section->key, section, err);
 }
 
@@ -363,7 +358,7 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
         struct setting *setting = find(settings, alias->key, strlen(alias->key));
         bool on, bare = value[0] && value[strspn(value, "0123456789.")] == 0;
         if (alias->yes && !model_parse_bool(value, &on))
-                return wrong(err, setting->key, "environment %s: it is \"%.60s\"; it has to be true or false",
+                return err_setting(err, setting->key, "environment %s: it is \"%.60s\"; it has to be true or false",
                              alias->variable, value);
         if (alias->yes && !on)
                 return 0;
@@ -371,7 +366,7 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
                 arena_text(&settings->arena, "%s%s", alias->yes ? alias->yes : value, bare ? alias->unit : "");
         if (model_set_text(setting->object, setting->field, setting->into, text, setting->key,
                            &settings->arena, &why) < 0)
-                return wrong(err, setting->key, "environment %s: %s", alias->variable, why.text);
+                return err_setting(err, setting->key, "environment %s: %s", alias->variable, why.text);
         snprintf(setting->source, sizeof setting->source, "environment %s", alias->variable);
         return 0;
 }
@@ -382,8 +377,6 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
  */
 static int check_variable(const struct settings *settings, const char *entry, struct csn_error *err)
 {
-        static const char *const prefixes[] = { "CAISSON_LIMITS_", "CAISSON_CEILINGS_", "CAISSON_ENGINE_",
-                                                "CAISSON_PACKAGES_" };
         static const char *const others[] = { "CAISSON_CONFIG", "CAISSON_DAEMON" };
         char name[100];
         const char *near = NULL;
@@ -403,27 +396,99 @@ static int check_variable(const struct settings *settings, const char *entry, st
                         near = settings->list[i].variable;
         }
         if (near)
-                return wrong(err, name, "environment %s: there is no such setting; did you mean %s?", name,
+                return err_setting(err, name, "environment %s: there is no such setting; did you mean %s?", name,
                              near);
-        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-                if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-                        return wrong(err, name, "environment %s: no such setting; caisson config show lists "
+        for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+                size_t len = strlen(sections[i].name), at = strlen("CAISSON_");
+                if (strncasecmp(name + at, sections[i].name, len) == 0 && name[at + len] == '_')
+                        return err_setting(err, name, "environment %s: no such setting; caisson config show lists "
                                                 "them", name);
+        }
         return 0;
+}
+
+/* ---- variables of other systems ---- */
+
+static void add_note(struct settings *settings, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void add_note(struct settings *settings, const char *fmt, ...)
+{
+        char text[400];
+        va_list args;
+        if (settings->notes_n == SETTINGS_NOTES_MAX)
+                return;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        /* A name of the environment may have any bytes, and a note is printed on terminals. */
+        for (char *at = text; *at; at++)
+                if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
+                        *at = '?';
+        settings->notes[settings->notes_n++] = arena_text(&settings->arena, "%s", text);
+}
+
+static void note_unknown(struct settings *settings, const char *entry)
+{
+        static const char *const prefixes[] = { "CODE_EXECUTOR_", "CODE_EXECUTION_", "DEPENDENCY_CACHE_" };
+        char name[100];
+        const char *near = NULL;
+        bool theirs = false;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
+        for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+                theirs = theirs || strncmp(name, prefixes[i], strlen(prefixes[i])) == 0;
+        for (size_t i = 0; theirs && i < ARRAY_LEN(aliases); i++) {
+                if (strcmp(aliases[i].variable, name) == 0)
+                        return;
+                if (!near && model_alike(aliases[i].variable, name))
+                        near = aliases[i].variable;
+        }
+        if (theirs)
+                add_note(settings, "environment %s: no such variable is known, and it changes nothing%s%s; "
+                         "caisson config show lists the settings", name, near ? "; did you mean " : "",
+                         near ? near : "");
+}
+
+/* As names of images and of their presets are. */
+static bool is_image(const char *text)
+{
+        size_t len = strlen(text);
+        return len && len <= 64 && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == len && text[0] != '.';
+}
+
+static int load_alias(struct settings *settings, const struct alias *alias, const char *value, struct csn_error *err)
+{
+        if (!alias->key || (alias->is_image && !is_image(value)) || (alias->is_pod && !value[0]))
+                return 0;
+        /* OpenTelemetry's are as good as missing where they are empty. */
+        if (!value[0] && strncmp(alias->variable, "OTEL_", 5) == 0)
+                return 0;
+        return set_alias(settings, alias, value, err);
+}
+
+/* When all sources are read: a variable of pods has a meaning where there are pods. */
+static void note_aliases(struct settings *settings, char *const *env)
+{
+        bool has_pods = settings->kubernetes.mode != kubernetes_mode_OFF;
+        for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+                const struct alias *alias = &aliases[i];
+                const char *value = variable(env, alias->variable);
+                if (!value || !alias->note || (alias->is_image && is_image(value)) ||
+                    ((alias->is_image || alias->is_pod) && has_pods))
+                        continue;
+                add_note(settings, "environment %s has no meaning here: %s", alias->variable, alias->note);
+        }
 }
 
 static int load_env(struct settings *settings, char *const *env, struct csn_error *err)
 {
         char source[200];
-        for (char *const *entry = env; entry && *entry; entry++)
+        for (char *const *entry = env; entry && *entry; entry++) {
                 if (check_variable(settings, *entry, err) < 0)
                         return -err->code;
+                note_unknown(settings, *entry);
+        }
         for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
                 const char *value = variable(env, aliases[i].variable);
-                /* OpenTelemetry's are as good as missing where they are empty. */
-                if (value && !value[0] && strncmp(aliases[i].variable, "OTEL_", 5) == 0)
-                        continue;
-                if (value && set_alias(settings, &aliases[i], value, err) < 0)
+                if (value && load_alias(settings, &aliases[i], value, err) < 0)
                         return -err->code;
         }
         for (size_t i = 0; i < settings->n; i++) {
@@ -443,7 +508,7 @@ static int load_flags(struct settings *settings, const char *const *flags, struc
                 const char *equals = strchr(*flags, '=');
                 struct setting *setting = equals ? find(settings, *flags, (size_t)(equals - *flags)) : NULL;
                 if (!equals)
-                        return wrong(err, *flags, "flag --set: \"%.80s\" is not of the form KEY=VALUE",
+                        return err_setting(err, *flags, "flag --set: \"%.80s\" is not of the form KEY=VALUE",
                                      *flags);
                 if (!setting)
                         return unknown(settings, "flag --set",
@@ -495,13 +560,16 @@ static int check_engine(struct settings *settings, struct csn_error *err)
         struct profile found;
         struct csn_error why;
         if (engine->uid_first + engine->uid_count > UINT32_MAX)
-                return wrong(err, "engine.uid_count",
+                return err_setting(err, "engine.uid_count",
                              "engine.uid_first=%" PRIu64 " and engine.uid_count=%" PRIu64
                              " lead past the last uid",
                              engine->uid_first, engine->uid_count);
         if (profile && strcmp(profile->source, "default") != 0 &&
             profile_find(settings, engine->profile, &settings->arena, &found, &why) < 0)
-                return wrong(err, profile->key, "%s: %s", profile->source, why.text);
+                return err_setting(err, profile->key, "%s: %s", profile->source, why.text);
+        if (profile_is_internal(engine->profile))
+                return err_setting(err, profile->key, "%s: the profile %s is the engine's own; name another profile",
+                             profile->source, engine->profile);
         return 0;
 }
 
@@ -523,10 +591,10 @@ static int check_packages(struct settings *settings, struct csn_error *err)
                 settings_value(setting, value, sizeof value);
                 const char *host = host_of(value);
                 if (value[0] && !host)
-                        return wrong(err, setting->key, "%s: %s is \"%.100s\"; it has to begin with http:// or https:// "
+                        return err_setting(err, setting->key, "%s: %s is \"%.100s\"; it has to begin with http:// or https:// "
                                      "and name a host", setting->source, setting->key, value);
                 if (host && memchr(host, '@', strcspn(host, "/?#")))
-                        return wrong(err, setting->key, "%s: %s has a user or a password in it; write the token into a "
+                        return err_setting(err, setting->key, "%s: %s has a user or a password in it; write the token into a "
                                      "file and name the file in %s", setting->source, setting->key, keys[i][1]);
         }
         return 0;
@@ -543,8 +611,11 @@ int settings_load(const struct settings_sources *sources, struct settings *ret, 
                 rc = load_env(ret, sources->env, err);
         if (rc == 0)
                 rc = load_flags(ret, sources->flags, err);
+        if (rc == 0)
+                note_aliases(ret, sources->env);
         fill_defaults(ret);
-        if (rc < 0 || (rc = fit_limits(ret, err)) < 0 || (rc = check_packages(ret, err)) < 0)
+        if (rc < 0 || (rc = fit_limits(ret, err)) < 0 || (rc = check_packages(ret, err)) < 0 ||
+                (rc = settings_check_review(ret, err)) < 0)
                 return rc;
         return check_engine(ret, err);
 }

@@ -22,9 +22,14 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_volumes_settings, object_images_settings,
-        object_packages_settings,
-        object_python_packages_settings, object_node_packages_settings;
+extern const struct object object_engine_settings, object_volumes_settings, object_problems_settings,
+        object_images_settings,
+        object_docker_settings, object_gateway_settings, object_kubernetes_settings,
+        object_sessions_settings, object_grading_settings, object_packages_settings,
+        object_python_packages_settings, object_node_packages_settings, object_review_settings,
+        object_review_price_settings;
+
+#define SETTINGS_NOTES_MAX 64      /* sentences; further ones are dropped */
 
 struct setting {
         char key[64];              /* "limits.wall_ms" */
@@ -41,14 +46,25 @@ struct settings {
         struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
         struct volumes_settings volumes;                 /* volumes.* */
+        struct problems_settings problems;               /* problems.* */
         struct images_settings images;                   /* images.* */
+        struct docker_settings docker;                   /* docker.* */
+        struct gateway_settings gateway;                 /* gateway.* */
+        struct kubernetes_settings kubernetes;           /* kubernetes.* */
+        struct sessions_settings sessions;               /* sessions.* */
+        struct grading_settings grading;                 /* grading.* */
         struct packages_settings packages;               /* packages.* */
         struct python_packages_settings python_packages; /* packages.python.* */
         struct node_packages_settings node_packages;     /* packages.node.* */
+        struct review_settings review;                   /* review.* */
+        struct review_price_settings review_price;       /* review.price.* */
         /* The sections mcpServers and tools, for tools/sources/sources.h, with all values as texts; NULL: none. */
         json_t *tools;
         struct setting *list;      /* all settings, in the order of the table */
         size_t n;
+        /* Sentences about variables of other systems without an effect here; for standard error or the log. */
+        const char *notes[SETTINGS_NOTES_MAX];
+        size_t notes_n;
         struct arena arena;
 };
 
@@ -85,6 +101,9 @@ typedef void settings_change_fn(void *owner, const struct setting *setting, cons
  */
 void settings_reload(struct settings *settings, const struct settings *fresh, settings_change_fn *changed, void *owner);
 
+/* Check review.* as a whole (settings_review.c).  Errors: CSN_E_CONFIG. */
+int settings_check_review(const struct settings *settings, struct csn_error *err);
+
 /* ---- files generated from the tables (generate.c) ---- */
 
 /*
@@ -115,17 +134,29 @@ struct profile {
         const char *name;
         const char *text;          /* a sentence */
         struct run_request request;   /* fields set by the profile */
+        enum session_mode session;    /* state between runs of a session */
+        bool has_session;             /* the profile sets `session` */
 };
 
 /*
- * Find a profile by name: built in, or NAME.yaml in engine.profiles_dir with fields of a request, `description`
- * and `extends: NAME`.  Errors: CSN_E_INPUT (unknown profile; the text lists the known names), CSN_E_CONFIG
- * (malformed file; the text has file and line).
+ * Find a profile by name: built in, or NAME.yaml in engine.profiles_dir with fields of a request, `description`,
+ * `session: MODE` and `extends: NAME`.  Errors: CSN_E_PROFILE (unknown profile; the text lists the known names),
+ * CSN_E_CONFIG (malformed file; the text has file and line).
  */
 int profile_find(const struct settings *settings, const char *name, struct arena *arena, struct profile *ret,
                  struct csn_error *err);
+/*
+ * Lay a request over a profile's fields in *whole: each field of the request replaces the profile's, and modules of
+ * allow_imports are added to the profile's.  Errors: CSN_E_INPUT (more modules than a request may have).
+ */
+int profile_overlay(const struct profile *profile, const struct run_request *request, struct arena *arena,
+                    struct run_request *whole, struct csn_error *err);
 /* All names, NULL-terminated, built-in profiles first; in `arena`. */
 char **profile_names(const struct settings *settings, struct arena *arena);
+/* Whether the profile is the engine's own, for no request. */
+bool profile_is_internal(const char *name);
+/* The fields of a run_request for profiles; NULL-terminated. */
+const char *const *profile_field_names(void);
 
 /*
  * Complete a request: defaults, then limits and needs of the settings, then the profile, then the request's own
@@ -144,11 +175,12 @@ struct yaml_node {
         struct yaml_node *children;
         struct yaml_node *next;
         bool is_list;
+        bool quoted;               /* the scalar is in quotes or a block: a text, whatever it looks like */
         unsigned line;             /* first line: 1 */
 };
 
 /*
- * Parse a small part of YAML 1.1: mappings, lists and scalars, at most 1 MiB and 8 levels; no anchors, aliases or
+ * Parse a small part of YAML 1.1: mappings, lists and scalars, at most 1 MiB and 16 levels; no anchors, aliases or
  * tags, no null, no duplicate keys.  Nodes live in `arena`.  Errors: CSN_E_CONFIG with `name` and the line.
  */
 int yaml_parse(const char *text, size_t len, const char *name, struct arena *arena, struct yaml_node *ret,

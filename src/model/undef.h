@@ -15,4 +15,5 @@
 #undef PAIRS
 #undef SUB
 #undef LIST
+#undef ALIAS
 #undef END

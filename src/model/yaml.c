@@ -8,7 +8,7 @@
 #include <yaml.h>
 
 #define SIZE_MAX_YAML MIB
-#define DEPTH_MAX 8
+#define DEPTH_MAX 16
 #define NODES_MAX 5000
 
 struct reader {
@@ -107,6 +107,7 @@ static int read_node(struct reader *r, yaml_event_t *event, unsigned depth, stru
                 return wrong(r, line, "too many entries");
         switch (event->type) {
         case YAML_SCALAR_EVENT:
+                ret->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
                 return scalar(r, event, &ret->value);
         case YAML_SEQUENCE_START_EVENT:
                 if (event->data.sequence_start.anchor || event->data.sequence_start.tag)

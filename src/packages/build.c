@@ -17,8 +17,6 @@
 
 #define POLL_US 100000 /* between two tries to get the lock that another process has */
 #define LOG_MAX 2000   /* bytes of the end of an installer's output in an error */
-#define BUILD_OUTPUT (8 * MIB)
-#define BUILD_MEMORY (4096 * MIB) /* of a build sandbox; the ceiling of the settings, if lower */
 
 static struct loop *loop_of(const struct build *build)
 {
@@ -112,23 +110,6 @@ static void on_late(struct timer *timer)
 
 /* ---- build sandboxes ---- */
 
-/* The settings of packages, and at most the administrator's ceilings for programs. */
-static void set_limits(const struct build *build, struct run_request *request)
-{
-        const struct limits *ceilings = &build->packages->settings->ceilings;
-        const struct packages_settings *settings = &build->packages->settings->packages;
-        struct limits *limits = &request->limits;
-        SET(limits, limits, wall_ms, min_u64(settings->build_wall, ceilings->wall_ms));
-        SET(limits, limits, cpu_ms, min_u64(settings->build_wall, ceilings->cpu_ms));
-        SET(limits, limits, memory_bytes, min_u64(BUILD_MEMORY, ceilings->memory_bytes));
-        SET(limits, limits, disk_bytes, min_u64(3 * settings->max_bytes, ceilings->disk_bytes));
-        SET(limits, limits, tmp_bytes, min_u64(2 * settings->max_bytes, ceilings->tmp_bytes));
-        SET(limits, limits, disk_files, min_u64(2 * settings->max_files, ceilings->disk_files));
-        SET(limits, limits, output_files, min_u64(settings->max_files, ceilings->output_files));
-        SET(limits, limits, output_bytes, min_u64(BUILD_OUTPUT, ceilings->output_bytes));
-        MARK(request, run_request, limits);
-}
-
 /* NULL for `image`: pip and npm are the host's. */
 static struct run_request *new_run(struct build *build, const char *image, const char *program)
 {
@@ -138,10 +119,12 @@ static struct run_request *new_run(struct build *build, const char *image, const
         run_set_owner(build->run, build->domain);
         run_set_quota(build->run, &build->quota);
         run_set_charged(build->run);
+        run_set_builds(build->run);
+        run_set_unreviewed(build->run);
         SET(request, run_request, language, arena_text(arena, "%s", build->language->name));
         SET(request, run_request, image, arena_text(arena, "%s", image ? image : "system"));
         SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, strlen(program) }));
-        set_limits(build, request);
+        SET(request, run_request, profile, arena_text(arena, "build"));
         return request;
 }
 

@@ -210,6 +210,9 @@ static void encode(struct checker *checker, const struct check_request *request)
         struct check_request rest = *request;
         SET(&rest, check_request, code, ((struct bytes){ 0 }));
         json_t *json = model_encode(&object_check_request, &rest);
+        /* Bytes that are no UTF-8 are encoded in both forms, for people; a request has one. */
+        if (json_object_get(json, "prelude_base64"))
+                json_object_del(json, "prelude");
         checker->out.len = checker->written = 0;
         buf_add(&checker->out, &head, sizeof head);
         json_dump_callback(json, add_part, &checker->out, JSON_COMPACT);
@@ -445,7 +448,10 @@ void check_done(struct check *check)
 
 void policy_defaults(struct check_request *request)
 {
+        static char usual[] = "linx";
         bool own = HAS(request, check_request, block_at);
+        if (!HAS(request, check_request, policy))
+                SET(request, check_request, policy, usual);
         model_defaults(&object_check_request, request);
         if (!own)
                 request->present &= ~((uint64_t)1 << FIELD_check_request_block_at);

@@ -58,7 +58,7 @@ json_t *policy_describe(const struct policy *policy)
 {
         json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:I}", "name", policy->name, "description",
                 policy->description ? policy->description : "", "file", policy->file, "block_at",
-                choices_severity.values[policy->block_at].text, "block_score", (json_int_t)policy->block_score);
+                choices_threshold.values[policy->block_at].text, "block_score", (json_int_t)policy->block_score);
         json_t *extends = json_array(), *rules = json_array();
         for (const struct policy *p = policy->extends; p; p = p->extends)
                 json_array_append_new(extends, json_string(p->name));

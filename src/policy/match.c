@@ -2,6 +2,7 @@
 #include "policy/analyses.h"
 #include "policy/rules.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -27,7 +28,27 @@ struct match {
         uint64_t score_more;
         const char *text;              /* as it was analysed */
         size_t len;
+        const char *file;              /* "prelude", or NULL: the program */
+        char **tools;                  /* names that the program should not define */
+        size_t tools_n;
 };
+
+/* The rules of a request. */
+static const struct rule forbidden_module = { .id = "forbidden_module",
+        .severity = severity_CRITICAL,
+        .score = 10,
+        .message = "Forbidden import: {pattern}",
+        .advice = "Do without the module; the request forbids it." };
+static const struct rule forbidden_dynamic = { .id = "forbidden_module",
+        .severity = severity_CRITICAL,
+        .score = 10,
+        .message = "Import of a module whose name is not constant",
+        .advice = "Write an import statement." };
+static const struct rule shadows_tool = { .id = "shadows_tool",
+        .severity = severity_LOW,
+        .note = true,
+        .message = "The program defines {name}, which is the name of a tool",
+        .advice = "Call the tool, or give the definition another name." };
 
 /* ---- which rules a fact meets ---- */
 
@@ -63,13 +84,8 @@ static bool is_allowed(const struct match *match, const struct fact *fact)
         return false;
 }
 
-static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
+static void hit_rule(struct match *match, const struct rule *rule, const char *pattern, const struct fact *fact)
 {
-        const struct rule *rule = &match->policy->rules[pattern->rule];
-        if (rule->severity < 0 || !speaks(rule, language_of(match, fact)) ||
-                (!rule->always && is_allowed(match, fact)) ||
-                patterns_cover(rule->excepts, fact->name, fact->len, false))
-                return;
         for (size_t i = 0; i < match->n; i++) {
                 const struct hit *other = &match->hits[i];
                 bool same_group = rule->once && other->rule->once && strcmp(rule->once, other->rule->once) == 0;
@@ -78,11 +94,97 @@ static void hit(struct match *match, const struct pattern *pattern, const struct
         }
         if (match->n == FINDINGS_MAX) {
                 match->truncated = true;
-                match->refused_more = match->refused_more || rule->severity >= match->block_at;
+                match->refused_more = match->refused_more || (!rule->note && rule->severity >= match->block_at);
                 match->score_more += rule->score;
                 return;
         }
-        match->hits[match->n++] = (struct hit){ rule, fact, pattern->text };
+        match->hits[match->n++] = (struct hit){ rule, fact, pattern };
+}
+
+static void hit(struct match *match, const struct pattern *pattern, const struct fact *fact)
+{
+        const struct rule *rule = &match->policy->rules[pattern->rule];
+        if (rule->severity < 0 || !speaks(rule, language_of(match, fact)) ||
+                (!rule->always && is_allowed(match, fact)) ||
+                patterns_cover(rule->excepts, fact->name, fact->len, false))
+                return;
+        hit_rule(match, rule, pattern->text, fact);
+}
+
+/* ---- modules that a request forbids ---- */
+
+#define MODULE_MAX 300                 /* bytes of a name that is compared with patterns */
+
+/* A pattern of fnmatch(3) for a name, or for a module above it: os covers os.path, and fs is node:fs. */
+static bool covers(const char *pattern, const char *name, size_t len)
+{
+        char text[MODULE_MAX];
+        if (len > 5 && memcmp(name, "node:", 5) == 0 && strncmp(pattern, "node:", 5) != 0)
+                name += 5, len -= 5;
+        if (len >= sizeof text)
+                return strcmp(pattern, "*") == 0;
+        for (; len; len--) {
+                memcpy(text, name, len);
+                text[len] = 0;
+                if (fnmatch(pattern, text, 0) == 0)
+                        return true;
+                do
+                        len--;
+                while (len && name[len] != '.' && name[len] != '/');
+                len++;
+        }
+        return false;
+}
+
+static const char *covering(char *const *patterns, size_t n, const char *name, size_t len)
+{
+        for (size_t i = 0; i < n; i++)
+                if (covers(patterns[i], name, len))
+                        return patterns[i];
+        return NULL;
+}
+
+/* The name of the module, where a pattern says nothing. */
+static const char *forbidden_name(const struct match *match, const struct fact *fact, const char *pattern)
+{
+        if (!strpbrk(pattern, "*?["))
+                return pattern;
+        return fact->module ? fact->module : arena_copy(match->arena, fact->name, fact->len);
+}
+
+/* Whether the list of the request decides about this fact, in place of the policy's rules. */
+static bool match_forbidden(struct match *match, const struct fact *fact)
+{
+        const struct check_request *request = match->request;
+        if (!HAS(request, check_request, forbidden_modules))
+                return false;
+        if (fact->kind == FACT_DYNAMIC_IMPORT) {
+                if (request->forbidden_modules_n)
+                        hit_rule(match, &forbidden_dynamic, fact->name, fact);
+                return true;
+        }
+        bool import = fact->kind == FACT_IMPORT || fact->kind == FACT_IMPORT_CALL;
+        if ((!import && fact->kind != FACT_REFERENCE) || (fact->len == 10 && memcmp(fact->name, "__future__", 10) == 0))
+                return import;
+        if (fact->module && strcmp(fact->module, "__future__") == 0)
+                return true;
+        const char *pattern =
+                covering(request->forbidden_modules, request->forbidden_modules_n, fact->name, fact->len);
+        /* os.system in the list is no module; what it means is the function. */
+        if (!import && pattern && !(strchr(pattern, '.') && strlen(pattern) == fact->len))
+                pattern = NULL;
+        if (pattern && !covering(request->allow_imports, request->allow_imports_n, fact->name, fact->len))
+                hit_rule(match, &forbidden_module, forbidden_name(match, fact, pattern), fact);
+        return import;
+}
+
+static void match_tools(struct match *match, const struct fact *fact)
+{
+        for (size_t i = 0; fact->kind == FACT_DEFINE && i < match->tools_n; i++)
+                if (strlen(match->tools[i]) == fact->len && memcmp(match->tools[i], fact->name, fact->len) == 0) {
+                        hit_rule(match, &shadows_tool, fact->name, fact);
+                        return;
+                }
 }
 
 /* Whether a rule that denies looks for this or for something that is in it. */
@@ -130,6 +232,9 @@ static const char *searched(const struct match *match, const struct fact *fact)
 static void match_fact(struct match *match, const struct fact *fact)
 {
         enum pattern_how how = fact_infos[fact->kind].how;
+        if (match_forbidden(match, fact))
+                return;
+        match_tools(match, fact);
         const char *text = how == WORDS ? searched(match, fact) : NULL;
         if (how == NAMES || how == MODULES)
                 match_exact(match, fact, fact->len);
@@ -262,6 +367,8 @@ static void add_findings(struct match *match, struct check_result *ret)
                 struct finding *finding = &ret->findings[ret->findings_n++];
                 from = place_of(match, from, hit->fact->start);
                 struct place to = place_of(match, from, hit->fact->end);
+                if (match->file)
+                        SET(finding, finding, file, arena_text(match->arena, "%s", match->file));
                 SET(finding, finding, rule, arena_text(match->arena, "%s", hit->rule->id));
                 SET(finding, finding, severity, hit->rule->severity);
                 SET(finding, finding, score, hit->rule->score);
@@ -339,13 +446,43 @@ static void add_imports(const struct match *match, const struct facts *facts, st
 
 /* ---- the verdict ---- */
 
+static bool is_of_request(const struct hit *hit)
+{
+        return hit->rule == &forbidden_module || hit->rule == &forbidden_dynamic;
+}
+
+static bool is_refused(const struct match *match, const struct hit *hit)
+{
+        return is_of_request(hit) || (!hit->rule->note && hit->rule->severity >= match->block_at);
+}
+
+/* What was refused, in the order of the stages of old: imports, builtins, patterns. */
+static const char *code_of(const struct match *match)
+{
+        bool builtin = false;
+        for (size_t i = 0; i < match->n; i++) {
+                const struct fact *fact = match->hits[i].fact;
+                if (!is_refused(match, &match->hits[i]))
+                        continue;
+                if (fact->kind == FACT_IMPORT || fact->kind == FACT_IMPORT_CALL || fact->kind == FACT_DYNAMIC_IMPORT ||
+                        fact->kind == FACT_RELATIVE_IMPORT || is_of_request(&match->hits[i]))
+                        return "disallowed_import";
+                builtin = builtin ||
+                        ((fact->kind == FACT_REFERENCE || fact->kind == FACT_CALL) && fact->len > 9 &&
+                                memcmp(fact->name, "builtins.", 9) == 0);
+        }
+        return builtin ? "forbidden_builtin" : "pattern";
+}
+
 /* Which findings a sentence is about. */
 static bool is_meant(const struct match *match, const struct sentence *sentence, const struct hit *hit)
 {
+        if (hit->rule->note)
+                return strcmp(sentence->when, "found") == 0;
         if (strcmp(sentence->when, "critical") == 0)
                 return hit->rule->severity == severity_CRITICAL;
         if (strcmp(sentence->when, "refused") == 0)
-                return hit->rule->severity >= match->block_at;
+                return is_refused(match, hit);
         if (strcmp(sentence->when, "score") == 0 || strcmp(sentence->when, "found") == 0)
                 return true;
         return strcmp(sentence->when, hit->rule->id) == 0;
@@ -433,11 +570,20 @@ static bool has_no_rule(const struct match *match)
 static void decide(const struct match *match, struct check_result *ret)
 {
         bool denied = match->refused_more,
-             by_score = match->policy->block_score && ret->score >= match->policy->block_score;
+             by_score = match->policy->block_score && ret->score >= match->policy->block_score &&
+                match->block_at != threshold_SAFE;
         for (size_t i = 0; i < match->n; i++)
-                denied = denied || match->hits[i].rule->severity >= match->block_at;
+                denied = denied || is_refused(match, &match->hits[i]);
         SET(ret, check_result, verdict, denied || by_score ? verdict_DENY : verdict_ALLOW);
+        if (denied || by_score)
+                SET(ret, check_result, code, arena_text(match->arena, "%s", code_of(match)));
         SET(ret, check_result, reason, arena_text(match->arena, "%s", ""));
+        /* The request's own list, which no sentence of the policy knows. */
+        const struct sentence of_request = { .when = forbidden_module.id, .text = "{messages}", .join = "; " };
+        if (holds(match, &of_request, denied, by_score)) {
+                ret->reason = sentence_of(match, ret, &of_request);
+                return;
+        }
         if (!match->n && has_no_rule(match)) {
                 ret->reason = arena_text(match->arena, "%s has no rules for %s", ret->policy, match->language);
                 return;
@@ -476,11 +622,89 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
         return facts->full ? err_field(err, "/code", "the program is too complex to be checked") : 0;
 }
 
+/* ---- the prelude ---- */
+
+/* Names that the prelude defines are tools for the program. */
+static void add_tools(struct match *match, const struct facts *facts)
+{
+        const struct check_request *request = match->request;
+        match->tools = arena_alloc(match->arena, (request->tools_n + facts->n + 1) * sizeof *match->tools);
+        match->tools_n = request->tools_n;
+        if (request->tools_n)
+                memcpy(match->tools, request->tools, request->tools_n * sizeof *match->tools);
+        for (size_t i = 0; i < facts->n; i++)
+                if (facts->list[i].kind == FACT_DEFINE)
+                        match->tools[match->tools_n++] =
+                                arena_copy(match->arena, facts->list[i].name, facts->list[i].len);
+}
+
+static void refuse_prelude(const struct match *match, const char *why, struct check_result *ret)
+{
+        SET(ret, check_result, verdict, verdict_DENY);
+        SET(ret, check_result, code, arena_text(match->arena, "prelude_failed"));
+        SET(ret, check_result, reason, arena_text(match->arena, "%s", why));
+}
+
+/* The findings of the prelude come first, and either of the two can be refused. */
+static void add_prelude(const struct match *match, const struct check_result *prelude, struct check_result *ret)
+{
+        size_t n = ret->findings_n + prelude->findings_n;
+        struct finding *all = arena_alloc(match->arena, (n + 1) * sizeof *all);
+        if (prelude->findings_n)
+                memcpy(all, prelude->findings, prelude->findings_n * sizeof *all);
+        if (ret->findings_n)
+                memcpy(all + prelude->findings_n, ret->findings, ret->findings_n * sizeof *all);
+        ret->findings = all;
+        ret->findings_n = n;
+        SET(ret, check_result, score, ret->score + prelude->score);
+        SET(ret, check_result, findings_truncated, ret->findings_truncated || prelude->findings_truncated);
+        if (prelude->verdict != verdict_DENY || ret->verdict == verdict_DENY)
+                return;
+        SET(ret, check_result, verdict, verdict_DENY);
+        SET(ret, check_result, code, prelude->code);
+        SET(ret, check_result, reason, arena_text(match->arena, "Prelude: %s", prelude->reason));
+}
+
+static void judge(struct match *match, const struct facts *facts, struct check_result *ret)
+{
+        match->hits = arena_alloc(match->arena, FINDINGS_MAX * sizeof *match->hits);
+        for (size_t i = 0; i < facts->n; i++)
+                match_fact(match, &facts->list[i]);
+        add_findings(match, ret);
+        add_imports(match, facts, ret);
+        decide(match, ret);
+}
+
+/* Judge the prelude; *ret_facts is what it brings in and defines. */
+static void check_prelude(const struct match *program, const struct analysis *analysis, struct facts *ret_facts,
+        struct check_result *ret)
+{
+        struct csn_error err = { 0 };
+        struct check_request request = *program->request;
+        struct match match = *program;
+        request.code = request.prelude;
+        match.request = &request;
+        match.file = "prelude";
+        policy_result(program->request, match.arena, ret);
+        if (analyse(&match, analysis, ret_facts, &err) < 0)
+                refuse_prelude(&match, err.text, ret);
+        else if (ret_facts->broken)
+                refuse_prelude(&match,
+                        arena_text(match.arena, "line %" PRIu64 ": %s",
+                                place_of(&match, (struct place){ 0, 1, 1, 0 }, ret_facts->broken_at).line,
+                                ret_facts->broken_why),
+                        ret);
+        else
+                judge(&match, ret_facts, ret);
+}
+
 /* Whether the program is doubtful. */
 static bool check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
 {
         struct csn_error err = { 0 };
-        struct facts facts = { .arena = match->arena, .find_analysis = analysis_find };
+        struct facts facts = { .arena = match->arena, .find_analysis = analysis_find }, of_prelude = facts;
+        struct check_result prelude;
+        bool has_prelude = HAS(match->request, check_request, prelude);
         if (analyse(match, analysis, &facts, &err) < 0) {
                 policy_refuse(match->request, &err, match->arena, ret);
                 return false;
@@ -489,12 +713,12 @@ static bool check_with(struct match *match, const struct analysis *analysis, str
                 refuse_broken(match, &facts, ret);
                 return false;
         }
-        match->hits = arena_alloc(match->arena, FINDINGS_MAX * sizeof *match->hits);
-        for (size_t i = 0; i < facts.n; i++)
-                match_fact(match, &facts.list[i]);
-        add_findings(match, ret);
-        add_imports(match, &facts, ret);
-        decide(match, ret);
+        if (has_prelude)
+                check_prelude(match, analysis, &of_prelude, &prelude);
+        add_tools(match, &of_prelude);
+        judge(match, &facts, ret);
+        if (has_prelude)
+                add_prelude(match, &prelude, ret);
         return facts.doubtful;
 }
 

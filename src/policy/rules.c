@@ -41,9 +41,19 @@ static int wrong(const struct loading *load, unsigned line, const char *fmt, ...
 
 /* ---- scalars ---- */
 
-static int read_severity(const struct loading *load, const struct yaml_node *node, bool or_off, int *ret)
+static int read_threshold(const struct loading *load, const struct yaml_node *node, int *ret)
 {
-        if (node->value && or_off && strcmp(node->value, "OFF") == 0) {
+        for (size_t i = 0; node->value && i < choices_threshold.n; i++)
+                if (strcmp(choices_threshold.values[i].text, node->value) == 0) {
+                        *ret = (int)i;
+                        return 0;
+                }
+        return wrong(load, node->line, "%s is LOW, MEDIUM, HIGH, CRITICAL or SAFE", node->key);
+}
+
+static int read_severity(const struct loading *load, const struct yaml_node *node, int *ret)
+{
+        if (node->value && strcmp(node->value, "OFF") == 0) {
                 *ret = -1;
                 return 0;
         }
@@ -52,8 +62,7 @@ static int read_severity(const struct loading *load, const struct yaml_node *nod
                         *ret = (int)i;
                         return 0;
                 }
-        return wrong(load, node->line, "%s is LOW, MEDIUM, HIGH%s", node->key,
-                or_off ? ", CRITICAL or OFF" : " or CRITICAL");
+        return wrong(load, node->line, "%s is LOW, MEDIUM, HIGH, CRITICAL or OFF", node->key);
 }
 
 static int read_number(const struct loading *load, const struct yaml_node *node, uint64_t *ret)
@@ -186,7 +195,7 @@ static int read_rule_key(const struct loading *load, const struct yaml_node *nod
         if (strcmp(key, "id") == 0)
                 return 0;
         if (strcmp(key, "severity") == 0)
-                return read_severity(load, node, true, &rule->severity);
+                return read_severity(load, node, &rule->severity);
         if (strcmp(key, "score") == 0)
                 return read_number(load, node, &rule->score);
         if (strcmp(key, "languages") == 0)
@@ -392,7 +401,7 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
         if (strcmp(node->key, "description") == 0)
                 return read_text(load, node, &policy->description);
         if (strcmp(node->key, "block_at") == 0)
-                return read_severity(load, node, false, &policy->block_at);
+                return read_threshold(load, node, &policy->block_at);
         if (strcmp(node->key, "block_score") == 0)
                 return read_number(load, node, &policy->block_score);
         if (strcmp(node->key, "rules") == 0)

@@ -39,6 +39,7 @@ struct rule {
         const char *message, *advice;
         const char *once;              /* group name: of the rules of a group only the first counts per place */
         bool always;                   /* `allow` does not apply */
+        bool note;                     /* a finding that refuses nothing, whatever its severity */
         const char *const *languages;  /* NULL-terminated; NULL: all */
         struct pattern *patterns;
         struct pattern *excepts;
@@ -57,7 +58,7 @@ struct sentence {
 struct policy {
         const char *name, *file, *description;
         const struct policy *extends;
-        int block_at;                  /* enum severity */
+        int block_at;                  /* enum threshold */
         uint64_t block_score;          /* 0: none */
         const char *const *languages;  /* for rules without languages; NULL: all */
         struct rule *rules;

@@ -8,17 +8,19 @@
 #include "policy/policy.h"
 #include "policy/analysis/tree.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#define JSON_MAX (2 * MIB)         /* of a request */
+#define JSON_MAX (8 * MIB)         /* of a request, with its prelude */
 #define RESULT_MAX (16 * MIB)
 #define WORKER_MEMORY (1536 * MIB)
 #define KEPT_MEMORY (16 * MIB)     /* of one request for the next, instead of page faults each time */
@@ -108,6 +110,30 @@ static int confine(const struct worker_user *user)
 #endif
 }
 
+/*
+ * The other end of the socket is closed: the answer has no reader.  Without this, a worker whose caller was killed
+ * would go on with a text that takes minutes.
+ */
+static void on_socket(int number, siginfo_t *info, void *context)
+{
+        (void)number;
+        (void)context;
+        if (info->si_code == POLL_HUP)
+                _exit(0);
+}
+
+/* Have the kernel signal the end of the peer (fcntl(2), F_SETSIG), before confine() forbids these calls. */
+static int watch_socket(void)
+{
+        struct sigaction action = { .sa_sigaction = on_socket, .sa_flags = SA_SIGINFO | SA_RESTART };
+        int flags = fcntl(WORKER_SOCKET_FD, F_GETFL);
+        return flags < 0 || sigaction(SIGIO, &action, NULL) < 0 || fcntl(WORKER_SOCKET_FD, F_SETSIG, SIGIO) < 0 ||
+                        fcntl(WORKER_SOCKET_FD, F_SETOWN, getpid()) < 0 ||
+                        fcntl(WORKER_SOCKET_FD, F_SETFL, flags | O_ASYNC) < 0
+                ? -1
+                : 0;
+}
+
 /* ---- requests ---- */
 
 static bool read_all(void *bytes, size_t len)
@@ -193,7 +219,7 @@ int worker_main(const struct worker_user *user, const char *const *folders, size
         mallopt(M_MMAP_THRESHOLD, (int)KEPT_MEMORY);
         mallopt(M_TOP_PAD, (int)MIB);
         json_object_seed(0);   /* by itself it would open /dev/urandom with its first object */
-        if (confine(user) < 0)
+        if (watch_socket() < 0 || confine(user) < 0)
                 return 125;
         while (serve_one(policies, &err, &text, &size) && !tree_is_worn())
                 ;

@@ -113,21 +113,24 @@ static void keep_file(const struct wire_file *file, struct arena *arena, struct 
 }
 
 /* ret_only: where to keep the file, or NULL. */
-static int take_file(int home, const uint8_t *bytes, size_t len, int source, int handoff, struct arena *keep,
-        struct wire_file *ret_only, struct csn_error *err)
+static int take_file(const struct handoff_folders *folders, const uint8_t *bytes, size_t len, int source, int handoff,
+        struct arena *keep, struct wire_file *ret_only, struct csn_error *err)
 {
         struct wire_file file;
         struct arena arena = { 0 };
         int rc = wire_get_file(bytes, len, &arena, &file, err);
         if (rc == 0 && ret_only)
                 keep_file(&file, keep, ret_only);
+        if (rc == 0 && file.module && folders->modules < 0)
+                rc = err_set(err, CSN_E_PROTOCOL, 0, "a module, and the sandbox has no folder for modules");
         if (rc == 0)
-                rc = put_file(home, &file, source, handoff, err);
+                rc = put_file(file.module ? folders->modules : folders->home, &file, source, handoff, err);
         arena_done(&arena);
         return rc;
 }
 
-int handoff_take(int handoff, int home, struct arena *arena, struct handoff_taken *ret, struct csn_error *err)
+int handoff_take(int handoff, const struct handoff_folders *folders, struct arena *arena, struct handoff_taken *ret,
+        struct csn_error *err)
 {
         static uint8_t bytes[WIRE_MAX];
         *ret = (struct handoff_taken){ .in = -1 };
@@ -142,9 +145,9 @@ int handoff_take(int handoff, int home, struct arena *arena, struct handoff_take
                         fd_close(&fds[i]);
                 if (fds_n > 1)
                         return err_set(err, CSN_E_PROTOCOL, 0, "a packet with %zu descriptors", fds_n);
-                if (bytes[0] == WIRE_HANDOFF_FILE) {
+                if (bytes[0] == WIRE_HANDOFF_FILE || bytes[0] == WIRE_HANDOFF_MODULE) {
                         ret->only.name = NULL;
-                        if (take_file(home, bytes, (size_t)len, beside, first ? handoff : -1, arena,
+                        if (take_file(folders, bytes, (size_t)len, beside, first ? handoff : -1, arena,
                                     first ? &ret->only : NULL, err) < 0)
                                 return -err->code;
                         continue;

@@ -219,7 +219,15 @@ static void let_go(struct inner_init *init)
         fd_close(&init->channel);
         fd_close(&init->handoff);
         fd_close(&init->home);
+        fd_close(&init->plan->modules_dir);
         fd_close(&init->go);
+}
+
+static int take_program(const struct inner_init *init, struct arena *arena, struct handoff_taken *ret,
+        struct csn_error *err)
+{
+        const struct handoff_folders folders = { .home = init->home, .modules = init->plan->modules_dir };
+        return handoff_take(init->handoff, &folders, arena, ret, err);
 }
 
 /* ---- workers ---- */
@@ -232,7 +240,7 @@ static void start_worker(struct inner_init *init, struct arena *arena)
         char ready;
         become_ancestor(init);
         hide(init);
-        if (handoff_take(init->handoff, init->home, arena, &taken, &err) < 0)
+        if (take_program(init, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
                 err_set(&err, CSN_E_SYSTEM, errno, "socketpair for a worker");
@@ -317,7 +325,7 @@ static void run(struct inner_init *init, const struct wire_limits *limits, struc
                 become_ancestor(init);
         hide(init);
         init->plan->limits = *limits;
-        if (handoff_take(init->handoff, init->home, arena, &taken, &err) < 0)
+        if (take_program(init, arena, &taken, &err) < 0)
                 fail(init, &err);
         if (init->program && limits_set(init->plan, init->program, LIMITS_LATE, &err) < 0)
                 fail(init, &err);

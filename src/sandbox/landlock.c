@@ -174,12 +174,17 @@ static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, unsigned
         return 0;
 }
 
-/* Volumes, whose mounts are read-only where the request says so; and granted devices with their ioctl(2). */
+/*
+ * Volumes, whose mounts are read-only where the request says so; modules, whose mount programs see read-only; and
+ * granted devices with their ioctl(2).
+ */
 static int add_grants(int ruleset_fd, const struct plan *plan, struct csn_error *err)
 {
         uint64_t known = known_rights(plan->abilities.landlock_abi);
         if (plan->shape.volumes_n && add_rule(ruleset_fd, SANDBOX_VOLUMES, (READ | RUN | CHANGE) & known, err) < 0)
                 return -err->code;
+        if (plan->modules_dir >= 0 && add_beneath(ruleset_fd, plan->modules_dir, (READ | CHANGE) & known) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "add the Landlock rule for modules");
         for (size_t i = 0; i < plan->devices_n; i++) {
                 char path[DEVICE_NAME_MAX + 8];
                 snprintf(path, sizeof path, "/dev/%s", plan->device_names[i]);

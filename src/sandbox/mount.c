@@ -334,6 +334,32 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
         return mount_attach_new(root_fd, "devpts", "dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 }
 
+/* ---- modules ---- */
+
+/* Most of LAUNCH_MODULES_BYTES and of the folders of 1,000 modules; a file takes whole pages. */
+static const struct option modules_options[] = { { "size", "24m" }, { "nr_inodes", "20000" }, { "mode", "0755" },
+        { NULL, NULL } };
+
+/*
+ * Two mounts of one tmpfs at one place.  The handoff writes through a descriptor of the first mount, which no path
+ * reaches, because the second mount covers the first and is read-only.
+ */
+static int attach_modules(int root_fd, struct plan *plan, struct csn_error *err)
+{
+        const char *place = SANDBOX_MODULES + 1;
+        if (!(plan->shape.flags & WIRE_MODULES))
+                return 0;
+        if (mount_attach_new(root_fd, "tmpfs", place, modules_options, ATTR_FILES, err) < 0)
+                return -err->code;
+        plan->modules_dir = openat(root_fd, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        auto_fd cover = open_tree(root_fd, place, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        if (plan->modules_dir < 0 || cover < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "open the folder of modules");
+        if (mount_attach(cover, root_fd, place, err) < 0)
+                return -err->code;
+        return mount_add_attrs(cover, MOUNT_ATTR_RDONLY | ATTR_FILES, false, err);
+}
+
 /* ---- /proc ---- */
 
 /* The kernel's overflowuid: how a namespace shows an id that it has no number for (user_namespaces(7)). */
@@ -408,12 +434,23 @@ static int mask_proc(int proc_fd, struct csn_error *err)
 
 static const struct option plain[] = { { NULL, NULL } };
 
+static int new_proc(const struct option *options, struct csn_error *err)
+{
+        int fd = mount_new("proc", options, ATTR_DATA, err);
+        if (fd < 0 && err->sys == EPERM) {
+                char why[sizeof err->text];
+                probe_explain_forbidden("/proc here has parts covered", why, sizeof why);
+                return err_set(err, CSN_E_UNSUPPORTED, 0, "%s", why);
+        }
+        return fd;
+}
+
 static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
 {
         static const struct option strict[] = { { "subset", "pid" }, { "hidepid", "invisible" }, { NULL, NULL } };
         bool is_strict = plan->shape.flags & WIRE_PROC_STRICT;
 
-        auto_fd proc = mount_new("proc", is_strict ? strict : plain, ATTR_DATA, err);
+        auto_fd proc = new_proc(is_strict ? strict : plain, err);
         if (proc < 0)
                 return proc;
         if (mount_attach(proc, root_fd, "proc", err) < 0)
@@ -421,7 +458,7 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
         plan->boundary.proc_strict = is_strict;
 
         /* subset=pid has no sys/; the sysctls are then reached through a /proc that is never attached. */
-        auto_fd whole = is_strict ? mount_new("proc", plain, ATTR_DATA, err) : -1;
+        auto_fd whole = is_strict ? new_proc(plain, err) : -1;
         if (is_strict && whole < 0)
                 return whole;
         plan->sysctl_dir = openat(is_strict ? whole : proc, "sys/user", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -464,13 +501,16 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         auto_fd root = mount_new("tmpfs", options, ATTR_DATA, err);
         if (root < 0)
                 return root;
+        auto_fd proc = new_proc(plain, err);
+        if (proc < 0)
+                return proc;
         /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
         if (move_mount(root, "", AT_FDCWD, "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
         /* /proc is the outer init's own; each sandbox covers it with one of its own, and needs it for making that. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
                 mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
-                mount_attach_new(root, "proc", "proc", plain, ATTR_DATA, err) < 0 ||
+                mount_attach(proc, root, "proc", err) < 0 ||
                 mount_add_attrs(root, MOUNT_ATTR_RDONLY, false, err) < 0)
                 return -err->code;
         return enter_root(root, err);
@@ -487,6 +527,9 @@ int mount_template(const struct shared_trees *trees, struct csn_error *err)
         if (rc == 0)
                 rc = build_template(&host, err);
         host_trees_done(&host);
+        /* Trees that the supervisor opened are slaves where its root is one, as in a container. */
+        if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                return err_set(err, CSN_E_SYSTEM, errno, "make the mounts of sandboxes private");
         return rc;
 }
 
@@ -509,7 +552,8 @@ int mount_child(struct plan *plan, struct csn_error *err)
         if (take_ids(rooted ? 0 : SANDBOX_UID, err) < 0 || open_layers(&plan->shape, &layers, err) < 0 ||
                 open_root(plan, &root, err) < 0 || attach_layers(root, &layers, err) < 0 ||
                 grants_attach_volumes(root, plan, err) < 0 || grants_attach_devices(root, plan, err) < 0 ||
-                attach_private(root, &plan->shape, err) < 0 || attach_proc(root, plan, err) < 0)
+                attach_private(root, &plan->shape, err) < 0 || attach_modules(root, plan, err) < 0 ||
+                attach_proc(root, plan, err) < 0)
                 return -err->code;
         fd_close(&layers.python);
         fd_close(&layers.node);

@@ -1,6 +1,7 @@
 /* New mounts by descriptor: fsopen(2), fsmount(2) and move_mount(2), Linux 5.2. */
 #include "sandbox/mount.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 

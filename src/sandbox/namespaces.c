@@ -128,9 +128,13 @@ int ns_child(struct plan *plan, struct csn_error *err)
                 return -err->code;
         if (plan->boundary.namespaces & CLONE_NEWNET)
                 plan->boundary.network = plan->proxy >= 0 ? WIRE_NET_PROXY : WIRE_NET_OWN;
-        if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) < 0)
+        if (sethostname(SANDBOX_HOST_NAME, strlen(SANDBOX_HOST_NAME)) == 0)
+                return 0;
+        if (errno != EPERM)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the host name");
-        return 0;
+        /* The root is the sandbox's by now, so the kind of container cannot be told from here. */
+        return err_set(err, CSN_E_UNSUPPORTED, 0,
+                "set the host name of a new namespace, which this container forbids: see caisson doctor");
 }
 
 /* No namespace of any kind can be made inside from here on, whatever a process may gain. */

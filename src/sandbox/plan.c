@@ -167,6 +167,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
                 .proxy = -1,
                 .tool_socket = -1,
                 .sysctl_dir = -1,
+                .modules_dir = -1,
                 .lower = -1,
         };
         memset(ret->volumes, 0xff, sizeof ret->volumes);   /* every descriptor -1 */

@@ -47,6 +47,7 @@
 /* Mount points of layers of packages.  /node_modules is a link to the second: both module kinds of Node look there. */
 #define SANDBOX_PYTHON_LAYER "/opt/packages"
 #define SANDBOX_NODE_LAYER "/opt/node_modules"
+#define SANDBOX_MODULES "/opt/caisson/modules"   /* an empty folder of the runners, for a mount with WIRE_MODULES */
 /*
  * Sandbox with root: the upper layer, of /usr alone or, in an image, of /.  Has the written files, and a character
  * device for each removed file.
@@ -85,14 +86,16 @@ struct doctor_check {
 
 #define CHECKS_MAX 48
 
-/*
- * Test each mechanism, by use where a use is harmless (user namespaces: in a child).  Returns the number of
- * checks.
- */
+/* Test each mechanism, by use where a use is harmless, in children.  Returns the number of checks. */
 size_t probe_doctor(struct doctor_check checks[CHECKS_MAX]);
 
-/* Write to `text` why clone3(2) with the sandbox's namespaces failed with errno `sys`, and the remedy. */
+/* tier: "A" to "F" (docs/use/http.md), or "host"; missing: features that this host lacks, with blanks between. */
+struct host_tier { char tier[8], missing[200]; };
+void probe_tier(struct host_tier *ret);
+
+/* Write to `text` why clone3(2) failed with errno `sys`, or `what` failed with EPERM, and the remedy. */
 void probe_explain_clone(int sys, char *text, size_t size);
+void probe_explain_forbidden(const char *what, char *text, size_t size);
 
 /* Landlock ABI version of the kernel; 0: no Landlock. */
 unsigned probe_landlock_abi(void);
@@ -330,6 +333,7 @@ struct plan {
         int tool_socket;                 /* child: listening tool socket, or -1 */
         /* Child: /proc/sys/user, writable until the second user namespace is locked. */
         int sysctl_dir;
+        int modules_dir;           /* child: with WIRE_MODULES the folder of modules, writable here alone; or -1 */
         int lower;                 /* child: with WIRE_ROOT the mapped /usr of the host or tree of the image, or -1 */
         /* Child: detached mounts of the shape's volumes and devices, in order; set by struct sandbox_mounts. */
         int volumes[WIRE_VOLUMES_MAX], devices[WIRE_DEVICES_MAX];
@@ -533,15 +537,21 @@ struct handoff_taken {
         struct wire_file only;
 };
 
+/* Where files are written; modules is -1 in a sandbox without WIRE_MODULES. */
+struct handoff_folders {
+        int home, modules;
+};
+
 /*
- * Receive input files into the folder `home` until PROGRAM arrives.  Memory of *ret lives in `arena`.  The first
- * file, in most runs the program's own text, goes back over the socket as a descriptor: after the run the file
+ * Receive input files and modules into their folders until PROGRAM arrives.  Memory of *ret lives in `arena`.  The
+ * first file, in most runs the program's own text, goes back over the socket as a descriptor: after the run the file
  * opener is then not needed for this file.  The end of the connection means the engine's death and ends this
  * process.
  *
  * Errors: CSN_E_INPUT (a file does not fit, two files have the same name), CSN_E_PROTOCOL, CSN_E_SYSTEM.
  */
-int handoff_take(int handoff, int home, struct arena *arena, struct handoff_taken *ret, struct csn_error *err);
+int handoff_take(int handoff, const struct handoff_folders *folders, struct arena *arena, struct handoff_taken *ret,
+        struct csn_error *err);
 
 /* ---- network namespaces, made and kept by the outer init ---- */
 

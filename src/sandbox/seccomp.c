@@ -40,9 +40,9 @@
 #error "the system call table is written for x86_64 and aarch64"
 #endif
 
-/* Newer than Debian 12's headers, needed by a current libc; one number for all architectures. */
+/* Newer than Debian 12's headers; one number for all architectures.  A current libc needs fchmodat2. */
 #ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452   /* Linux 6.6 */
+#define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
 
 enum arg_rule {
@@ -61,6 +61,7 @@ struct row {
 #define C(name, check) { SYS_##name, SECCOMP_CHECK, check },
 #define P(name) { SYS_##name, SECCOMP_ERRNO, EPERM },
 #define N(name) { SYS_##name, SECCOMP_ERRNO, ENOSYS },
+#define M(number) { number, SECCOMP_ERRNO, ENOSYS },
 
 static const struct row rows[] = {
         /* files */
@@ -155,9 +156,16 @@ static const struct row rows[] = {
                 N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
                         N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
                                 N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
+        /*
+         * Newer than Debian 12's headers, with one number for all architectures: cachestat, map_shadow_stack,
+         * futex_wake, futex_wait, futex_requeue, statmount, listmount, lsm_get_self_attr, lsm_set_self_attr,
+         * lsm_list_modules, mseal; and 335 of x86_64, uretprobe.
+         */
+        M(451) M(453) M(454) M(455) M(456) M(457) M(458) M(459) M(460) M(461) M(462)
         /* fs.aio-max-nr is one number for the whole host; libraries fall back to threads */
         N(io_setup) N(io_submit) N(io_getevents) N(io_pgetevents) N(io_cancel) N(io_destroy)
 #if defined(__x86_64__)
+                M(335)
                 N(modify_ldt) N(ustat) N(sysfs) N(uselib) N(_sysctl) N(create_module) N(get_kernel_syms) N(query_module)
                         N(getpmsg) N(putpmsg) N(afs_syscall) N(tuxcall) N(security) N(set_thread_area)
                                 N(get_thread_area) N(epoll_ctl_old) N(epoll_wait_old) N(vserver)

@@ -106,7 +106,8 @@ int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret,
         struct inner_init_message run;
         if (report(INNER_INIT_CONFINED, &plan->boundary, NULL) < 0)
                 _exit(1);
-        int rc = handoff_take(HANDOFF_FD, HOME_FD, arena, ret, err);
+        const struct handoff_folders folders = { .home = HOME_FD, .modules = -1 };
+        int rc = handoff_take(HANDOFF_FD, &folders, arena, ret, err);
         if (rc == 0 && expect(INNER_INIT_RUN, &run) < 0)
                 _exit(1);
         if (rc == 0) {

@@ -64,6 +64,7 @@ static void read_run(struct sql_rows *rows, struct arena *arena, struct store_ru
                 .wall_ms = (uint64_t)sql_get_number(rows, 16),
                 .memory_peak_bytes = (uint64_t)sql_get_number(rows, 17),
                 .trace_id = sql_get_text(rows, 18, arena),
+                .number = sql_get_number(rows, 19),
         };
         snprintf(ret->code_sha256, sizeof ret->code_sha256, "%s", sql_get_text(rows, 8, arena));
 }
@@ -84,7 +85,7 @@ static int number_before(struct store *store, const struct runs_filter *filter, 
                           SQL_VALUES(sql_text(filter->before), sql_text(filter->tenant)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc == 0)
-                return err_field(err, "before", "there is no run \"%.60s\" in the audit, or no more", filter->before);
+                return err_field(err, "before", "the audit has no run \"%.60s\", or it has expired", filter->before);
         if (rc > 0)
                 *ret = sql_get_number(&rows, 0);
         return rc < 0 ? rc : 0;
@@ -94,7 +95,7 @@ static int number_before(struct store *store, const struct runs_filter *filter, 
 static void compose(const struct runs_filter *filter, char *sql, size_t size)
 {
         bool few = given(filter->task_id) || given(filter->user);
-        snprintf(sql, size, "SELECT " COLUMNS " FROM runs WHERE number < ?1%s%s%s%s ORDER BY number DESC LIMIT ?6",
+        snprintf(sql, size, "SELECT " COLUMNS ", number FROM runs WHERE number < ?1%s%s%s%s ORDER BY number DESC LIMIT ?6",
                 given(filter->task_id) ? " AND task_id = ?2 AND task_id <> ''" : "",
                 given(filter->user) ? " AND user = ?3 AND user <> ''" : "",
                 !given(filter->tenant) ? ""
@@ -124,5 +125,54 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
                 return err_wrap(err, "list runs");
         *ret = runs;
         *ret_n = n;
+        return 0;
+}
+
+int runs_after(struct store *store, int64_t after, size_t most, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        size_t n = 0;
+        struct store_run *runs = arena_alloc(arena, (most + 1) * sizeof *runs);
+        int rc = sql_open(store, &rows, err,
+                "SELECT " COLUMNS ", number FROM runs WHERE number > ?1 ORDER BY number LIMIT ?2",
+                SQL_VALUES(sql_number(after), sql_count(most)));
+        while (rc >= 0 && (rc = sql_next(&rows, err)) > 0)
+                read_run(&rows, arena, &runs[n++]);
+        if (rc < 0)
+                return err_wrap(err, "list runs");
+        *ret = runs;
+        *ret_n = n;
+        return 0;
+}
+
+int runs_newest(struct store *store, int64_t *ret, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        *ret = 0;
+        int rc = sql_open(store, &rows, err, "SELECT max(number) FROM runs", NULL, 0);
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc > 0)
+                *ret = sql_get_number(&rows, 0);
+        return rc < 0 ? err_wrap(err, "list runs") : 0;
+}
+
+#define TRIM_AT_ONCE 1000
+
+/* By the numbers, which have gaps where rows have expired: those are the oldest as well. */
+int runs_trim(struct store *store, uint64_t most, bool *ret_more, struct csn_error *err)
+{
+        int64_t newest;
+        *ret_more = false;
+        if (!most)
+                return 0;
+        int rc = runs_newest(store, &newest, err);
+        if (rc == 0)
+                rc = sql_do_surely(store, err,
+                        "DELETE FROM runs WHERE number IN (SELECT number FROM runs WHERE number <= ?1 ORDER BY number LIMIT ?2)",
+                        SQL_VALUES(sql_number(newest - (int64_t)min_u64(most, INT64_MAX)), sql_number(TRIM_AT_ONCE)));
+        if (rc < 0)
+                return err_wrap(err, "remove what is old");
+        *ret_more = sqlite3_changes(store->db) == TRIM_AT_ONCE;
         return 0;
 }

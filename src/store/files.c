@@ -38,7 +38,7 @@ int files_check_name(const char *name, size_t len, struct csn_error *err)
 void files_make_id(char id[static FILE_ID_MAX])
 {
         snprintf(id, FILE_ID_MAX, ID_PREFIX);
-        hex_random(16, id + strlen(ID_PREFIX));
+        id_new(id + strlen(ID_PREFIX));
 }
 
 static int insert(struct store *store, const void *row, struct csn_error *err)
@@ -170,7 +170,7 @@ static int number_before(struct store *store, const struct files_filter *filter,
                           SQL_VALUES(sql_text(filter->before), sql_text(filter->tenant)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         if (rc == 0)
-                return err_field(err, "before", "there is no file \"%.60s\", or no more", filter->before);
+                return err_field(err, "before", "file \"%.60s\" does not exist or has expired", filter->before);
         if (rc > 0)
                 *ret = sql_get_number(&rows, 0);
         return rc < 0 ? rc : 0;
@@ -258,13 +258,31 @@ int files_clean(struct store *store, bool *ret_more, struct csn_error *err)
         return rc < 0 ? err_wrap(err, "remove files that have expired") : 0;
 }
 
+/* Content of the folder, by the begin of its name. */
+static const struct content_kind {
+        const char *prefix, *sql;
+        size_t skipped;                    /* bytes of the name before the id in the row */
+} content_kinds[] = {
+        { ID_PREFIX, "SELECT 1 FROM files WHERE id = ?1", 0 },
+        { RECORD_FILE_PREFIX, "SELECT 1 FROM records WHERE id = ?1", sizeof RECORD_FILE_PREFIX - 1 },
+        { PROBLEMS_FILE_PREFIX, "SELECT 1 FROM problem_sets WHERE id = ?1", sizeof PROBLEMS_FILE_PREFIX - 1 },
+};
+
+/* NULL: the name is not that of a content. */
+static const struct content_kind *kind_of(const char *name)
+{
+        for (size_t i = 0; i < ARRAY_LEN(content_kinds); i++)
+                if (strncmp(name, content_kinds[i].prefix, strlen(content_kinds[i].prefix)) == 0)
+                        return i > 0 || is_id(name) ? &content_kinds[i] : NULL;
+        return NULL;
+}
+
 /* Whether a content of this name belongs to a row. */
 static int has_row(struct store *store, const char *name, bool *ret, struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        int rc = sql_open(store, &rows, err,
-                is_id(name) ? "SELECT 1 FROM files WHERE id = ?1" : "SELECT 1 FROM records WHERE id = ?1",
-                SQL_VALUES(sql_text(is_id(name) ? name : name + strlen(RECORD_FILE_PREFIX))));
+        const struct content_kind *kind = kind_of(name);
+        int rc = sql_open(store, &rows, err, kind->sql, SQL_VALUES(sql_text(name + kind->skipped)));
         rc = rc < 0 ? rc : sql_next(&rows, err);
         *ret = rc > 0;
         return rc < 0 ? rc : 0;
@@ -307,7 +325,7 @@ int files_sweep(struct store *store, size_t *ret_gone, struct csn_error *err)
                 return rc < 0 ? rc : err_set(err, CSN_E_SYSTEM, errno, "read the folder of files");
         }
         for (struct dirent *entry = readdir(dir); entry && rc == 0; entry = readdir(dir)) {
-                if (is_id(entry->d_name) || strncmp(entry->d_name, RECORD_FILE_PREFIX, strlen(RECORD_FILE_PREFIX)) == 0)
+                if (kind_of(entry->d_name))
                         rc = sweep_content(store, entry->d_name, &gone, err);
                 else if (is_left(store, entry->d_name) && unlinkat(store->files_fd, entry->d_name, 0) == 0)
                         gone++;

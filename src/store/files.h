@@ -9,6 +9,8 @@
 #define RECORD_FILE_PREFIX "record_"       /* of the file of a long record; the id of its run follows */
 #define RECORD_ID_MAX 64                   /* bytes of the id of a run */
 #define RECORD_FILE_NAME_MAX (sizeof RECORD_FILE_PREFIX + RECORD_ID_MAX)
+#define PROBLEMS_FILE_PREFIX "problems_"   /* of the file of a problem set; the id of the set follows */
+#define PROBLEMS_FILE_NAME_MAX (sizeof PROBLEMS_FILE_PREFIX + PROBLEM_SET_ID_MAX)
 #define INCOMING_NAME_MAX 64
 #define INCOMING_PREFIX "new."             /* followed by the opener's number (secret.c) and a counter */
 

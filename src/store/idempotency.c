@@ -1,6 +1,8 @@
 /* Answers of requests that must run once only: a client's name for a request, and its answer. */
 #include "store/sql.h"
 
+#include <stdio.h>
+
 struct taken {
         bool there;
         bool same;                     /* request */
@@ -65,6 +67,28 @@ int idempotency_take(struct store *store, const struct idempotency *one, struct 
         *ret_http = found == IDEMPOTENCY_DONE ? taken.http : 0;
         *ret_answer = found == IDEMPOTENCY_DONE ? taken.answer : NULL;
         *ret_len = found == IDEMPOTENCY_DONE ? taken.len : 0;
+        return 0;
+}
+
+int idempotency_find(struct store *store, const char *tenant, const char *name, struct arena *arena,
+        enum idempotency_found *ret, int *ret_http, char **ret_answer, size_t *ret_len, struct csn_error *err)
+{
+        struct taken taken = { 0 };
+        auto_rows rows = { 0 };
+        int rc = sql_open(store, &rows, err, "SELECT sha256 FROM idempotency WHERE tenant = ?1 AND name = ?2",
+                SQL_VALUES(sql_text(tenant), sql_text(name)));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc > 0) {
+                struct idempotency one = { .tenant = tenant, .name = name };
+                snprintf(one.sha256, sizeof one.sha256, "%s", sql_get_text(&rows, 0, arena));
+                rc = look_up(store, &one, arena, &taken, err);
+        }
+        if (rc < 0)
+                return err_wrap(err, "look for the name %.100s", name);
+        *ret = judge(&taken);
+        *ret_http = taken.http;
+        *ret_answer = taken.answer;
+        *ret_len = taken.len;
         return 0;
 }
 

@@ -295,6 +295,7 @@ void runs_retry(struct store *store)
 {
         struct journal *journal = store->journal;
         cpu_retry(store);
+        usage_retry(store);
         for (size_t i = 0; journal && i < journal->n; i++) {
                 char bytes[SLOT_BYTES];
                 struct run_left left;

@@ -107,7 +107,7 @@ static bool is_tenant(const char *text)
         return len > 0 && len <= TENANT_MAX && strspn(text, letters) == len;
 }
 
-static int check_key(const struct store_key *key, struct csn_error *err)
+int keys_check(const struct store_key *key, struct csn_error *err)
 {
         if (!key->name || !is_name(key->name))
                 return err_field(err, "name", "a key needs a name of 1 to %d bytes without control characters",
@@ -126,7 +126,7 @@ int keys_add(struct store *store, struct store_key *key, char ret_text[static KE
         struct store_key new = *key;
         char secret[SECRET_LEN + 1], text[KEY_TEXT_MAX];
         uint8_t hash[HASH_LEN];
-        int rc = check_key(key, err);
+        int rc = keys_check(key, err);
         rc = rc < 0 ? rc : random_letters(new.id, ID_LEN, err);
         rc = rc < 0 ? rc : random_letters(secret, SECRET_LEN, err);
         if (rc < 0)
@@ -137,11 +137,12 @@ int keys_add(struct store *store, struct store_key *key, char ret_text[static KE
         if (rc == 0)
                 rc = sql_do(store, err,
                         "INSERT INTO keys (id, hash, name, tenant, scopes, created_ms, expires_ms, running_max, queued_max, "
-                        "cpu_ms_per_day, stored_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                        "cpu_ms_per_day, stored_bytes, review_budget_nanousd) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                         SQL_VALUES(sql_text(new.id), sql_bytes(SQLITE_BLOB, hash, sizeof hash), sql_text(new.name),
                                 sql_text(new.tenant), sql_number(new.scopes), sql_number(new.created_ms),
                                 sql_number(new.expires_ms), sql_count(new.running_max), sql_count(new.queued_max),
-                                sql_count(new.cpu_ms_per_day), sql_count(new.stored_bytes)));
+                                sql_count(new.cpu_ms_per_day), sql_count(new.stored_bytes),
+                                sql_count(new.review_budget_nanousd)));
         if (rc == 0) {
                 *key = new;
                 memcpy(ret_text, text, sizeof text);
@@ -153,8 +154,8 @@ int keys_add(struct store *store, struct store_key *key, char ret_text[static KE
 
 /* ---- reading ---- */
 
-#define COLUMNS "id, name, tenant, scopes, created_ms, expires_ms, revoked_ms, used_ms, running_max, queued_max, cpu_ms_per_day, stored_bytes"
-#define COLUMN_HASH 12
+#define COLUMNS "id, name, tenant, scopes, created_ms, expires_ms, revoked_ms, used_ms, running_max, queued_max, cpu_ms_per_day, stored_bytes, review_budget_nanousd"
+#define COLUMN_HASH 13
 
 static void read_key(struct sql_rows *rows, struct arena *arena, struct store_key *ret)
 {
@@ -170,6 +171,7 @@ static void read_key(struct sql_rows *rows, struct arena *arena, struct store_ke
                 .queued_max = (uint64_t)sql_get_number(rows, 9),
                 .cpu_ms_per_day = (uint64_t)sql_get_number(rows, 10),
                 .stored_bytes = (uint64_t)sql_get_number(rows, 11),
+                .review_budget_nanousd = (uint64_t)sql_get_number(rows, 12),
         };
         snprintf(ret->id, sizeof ret->id, "%s", sql_get_text(rows, 0, arena));
 }

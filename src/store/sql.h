@@ -17,6 +17,7 @@ struct store {
         int files_fd;              /* folder of the files' content; -1: not yet opened */
         struct incoming *incoming; /* uploads in progress (upload.c) */
         struct unsaved_cpu *unsaved;   /* CPU time that the database refused (cpu.c) */
+        struct unsaved_usage *unsaved_usage;   /* usage of models that the database refused (usage.c) */
         struct journal *journal;   /* runs in progress (journal.c); NULL: none yet */
         int reserve_fd;            /* store.reserve (reserve.c); -1: not present */
         uint64_t reserve_bytes;    /* target size; 0: not managed by this opener */
@@ -150,6 +151,11 @@ void cpu_row_waits(struct store *store, const struct store_run *run);
 void cpu_row_added(struct store *store, const struct store_run *run);
 void cpu_retry(struct store *store);
 void cpu_close(struct store *store);
+
+/* ---- usage of models that the database refused (usage.c) ---- */
+
+void usage_retry(struct store *store);
+void usage_close(struct store *store);
 
 /* ---- records (records.c) ---- */
 

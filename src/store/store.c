@@ -25,14 +25,15 @@
 #define OPEN_BUSY_MS 30000
 
 #define ROWS_AT_ONCE 1000
+#define PULLED_MS (365LL * 86400000)       /* how long the position in the audit of a worker that is gone stays */
 #define USED_DAYS 2                        /* how long it is known who used how much CPU time */
 
 /*
  * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
  *
- * cpu_used and bytes_kept are sums of runs and of what sandboxes used, and of records, files and workspaces, so that a
- * quota costs the same however many runs there were, and holds when the rows of the audit are gone.  Triggers keep them
- * right whoever adds and removes.
+ * cpu_used, bytes_kept and usage_costs are sums of runs and of what sandboxes used, of records, files, workspaces
+ * and problem sets, and of the cost of models, so that a quota costs the same however many runs there were, and holds
+ * when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
  */
 static const char *const migrations[] = {
         "CREATE TABLE keys ("
@@ -123,6 +124,47 @@ static const char *const migrations[] = {
         " state INTEGER NOT NULL, UNIQUE (tenant, name)"
         ") STRICT;"
         "PRAGMA user_version = 4;",
+
+        "ALTER TABLE keys ADD COLUMN review_budget_nanousd INTEGER NOT NULL DEFAULT 0;"
+        "CREATE TABLE usage ("
+        " tenant TEXT NOT NULL, key TEXT NOT NULL, component TEXT NOT NULL, model TEXT NOT NULL, day INTEGER NOT NULL,"
+        " calls INTEGER NOT NULL, usage_missing INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,"
+        " completion_tokens INTEGER NOT NULL, total_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,"
+        " reasoning_tokens INTEGER NOT NULL, cost_nanousd INTEGER NOT NULL,"
+        " PRIMARY KEY (tenant, key, component, model, day)"
+        ") STRICT, WITHOUT ROWID;"
+        "CREATE TABLE usage_costs (key TEXT PRIMARY KEY, cost_nanousd INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+        "CREATE TRIGGER usage_costs_more AFTER INSERT ON usage WHEN new.key <> '' BEGIN"
+        " INSERT INTO usage_costs VALUES (new.key, new.cost_nanousd)"
+        " ON CONFLICT (key) DO UPDATE SET cost_nanousd = cost_nanousd + excluded.cost_nanousd;"
+        "END;"
+        "CREATE TRIGGER usage_costs_changed AFTER UPDATE OF cost_nanousd ON usage WHEN new.key <> '' BEGIN"
+        " UPDATE usage_costs SET cost_nanousd = cost_nanousd + new.cost_nanousd - old.cost_nanousd WHERE key = new.key;"
+        "END;"
+        "CREATE TRIGGER usage_costs_less AFTER DELETE ON usage WHEN old.key <> '' BEGIN"
+        " UPDATE usage_costs SET cost_nanousd = cost_nanousd - old.cost_nanousd WHERE key = old.key;"
+        "END;"
+        "PRAGMA user_version = 5;",
+
+        "CREATE TABLE problem_sets ("
+        " id TEXT PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, format TEXT NOT NULL, problems INTEGER NOT NULL,"
+        " size INTEGER NOT NULL, index_at INTEGER NOT NULL, created_ms INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+        " UNIQUE (tenant, name)"
+        ") STRICT;"
+        "CREATE TRIGGER problem_set_is_kept AFTER INSERT ON problem_sets BEGIN"
+        " INSERT INTO bytes_kept VALUES (new.tenant, new.bytes) ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;"
+        "END;"
+        "CREATE TRIGGER problem_set_is_gone AFTER DELETE ON problem_sets BEGIN"
+        " UPDATE bytes_kept SET bytes = bytes - old.bytes WHERE tenant = old.tenant;"
+        "END;"
+        "CREATE TABLE witnesses ("
+        " number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL, hash TEXT NOT NULL, tag TEXT NOT NULL,"
+        " attempt TEXT NOT NULL, pod TEXT NOT NULL, uid TEXT NOT NULL, at_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+        " UNIQUE (tenant, name)"
+        ") STRICT;"
+        "CREATE INDEX witnesses_by_end ON witnesses (expires_ms);"
+        "CREATE TABLE pulled (tag TEXT PRIMARY KEY, number INTEGER NOT NULL, at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+        "PRAGMA user_version = 6;",
 };
 
 /* ---- opening ---- */
@@ -293,6 +335,7 @@ void store_close(struct store *store)
                 incoming_close(store->incoming);
         journal_close(store);
         cpu_close(store);
+        usage_close(store);
         fd_close(&store->reserve_fd);
         fd_close(&store->files_fd);
         fd_close(&store->secret_fd);
@@ -322,6 +365,10 @@ int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct c
         } rooms[] = {
                 { "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
                         now, ROWS_AT_ONCE },
+                { "DELETE FROM witnesses WHERE number IN (SELECT number FROM witnesses WHERE expires_ms <= ?1 LIMIT ?2)",
+                        now, ROWS_AT_ONCE },
+                { "DELETE FROM pulled WHERE tag IN (SELECT tag FROM pulled WHERE at_ms < ?1 LIMIT ?2)",
+                        now - PULLED_MS, ROWS_AT_ONCE },
                 { "DELETE FROM runs WHERE number IN (SELECT number FROM runs WHERE finished_ms < ?1 LIMIT ?2)",
                         audit_ms ? now - (int64_t)min_u64(audit_ms, (uint64_t)now) : INT64_MIN, ROWS_AT_ONCE },
                 { "DELETE FROM cpu_used WHERE (tenant, minute) IN (SELECT tenant, minute FROM cpu_used WHERE minute < ?1 LIMIT ?2)",

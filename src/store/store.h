@@ -6,8 +6,10 @@
  *   secret.c       the secret for the HMACs of keys, and the locks of the file's openers
  *   keys.c         API keys: scopes and quotas
  *   audit.c        the audit: a row for each run
+ *   pulled.c       rows of the audit from workers, in the store of their gateway
  *   records.c      whole records, for a limited time; a long one is a file
  *   cpu.c          CPU time of tenants, in the database and what it refused
+ *   usage.c        tokens and cost of models, and amounts of money as text
  *   journal.c      runs in progress, so that a killed daemon loses no run
  *   reserve.c      reserved disk space for deletions and for the audit
  *   idempotency.c  answers of requests that must run once only
@@ -15,6 +17,8 @@
  *   upload.c       files on the way into the store, and limits of stored bytes
  *   workspaces.c   owner and size of each workspace folder
  *   volumes.c      owner, name and size of each volume
+ *   problems.c     problem sets: a row each, and the content in the folder of files
+ *   witnesses.c    notes of a worker: to which other worker an Idempotency-Key was sent
  *
  * All functions are called from the daemon's only thread.  A function waits for the disk only where its comment
  * says so; for another process's write the wait is 2 s at most.  A change is permanent when its function returns:
@@ -96,6 +100,7 @@ struct store_key {
         uint64_t queued_max;           /* waiting in the queue */
         uint64_t cpu_ms_per_day;       /* CPU time within 24 hours, of runs and sandboxes */
         uint64_t stored_bytes;         /* stored records and files */
+        uint64_t review_budget_nanousd;   /* cost of reviews, since the key was made or the usage was reset */
 };
 
 /* Name of the i-th scope; NULL after the last. */
@@ -108,6 +113,8 @@ const char *scope_name(size_t i);
 int scopes_parse(const char *text, unsigned *ret, struct csn_error *err);
 void scopes_print(unsigned scopes, char *text, size_t size);
 
+/* Check name, tenant and scopes of a key.  Errors: CSN_E_INPUT with the wrong member. */
+int keys_check(const struct store_key *key, struct csn_error *err);
 /*
  * Add a key: makes id, created_ms and secret.  ret_text is the only copy of the whole key.  Errors: CSN_E_INPUT
  * with the wrong member, CSN_E_SYSTEM.
@@ -138,6 +145,7 @@ struct store_run {
         int64_t started_ms, finished_ms;
         uint64_t cpu_ms, wall_ms, memory_peak_bytes;
         char *trace_id;                /* the request's trace id (W3C Trace Context), or "" */
+        int64_t number;                /* of lists: increases with each row */
 };
 
 /* Add a row to the audit only; an existing row with this id stays unchanged. */
@@ -168,7 +176,7 @@ int runs_add(struct store *store, const struct store_run *run, struct csn_error 
 const char *runs_begun_code(const struct store *store, const char *id);
 /* Check whether another run can begin.  Errors: CSN_E_BUSY, as runs_begin(). */
 int runs_can_begin(struct store *store, struct csn_error *err);
-/* Write rows and CPU time refused by the database earlier. */
+/* Write rows, CPU time and usage of models refused by the database earlier. */
 void runs_retry(struct store *store);
 
 /* A run of a dead opener: in progress at its death, or ended and missing in the audit. */
@@ -227,6 +235,26 @@ struct runs_filter {
 /* List rows of the audit, newest first.  Errors: CSN_E_INPUT (no run `before`). */
 int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret,
         size_t *ret_n, struct csn_error *err);
+/* The rows with a number above `after`, the oldest first, at most `most`. */
+int runs_after(struct store *store, int64_t after, size_t most, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, struct csn_error *err);
+/* The number of the newest row; 0: none.  Numbers begin with 1 again when all rows have expired. */
+int runs_newest(struct store *store, int64_t *ret, struct csn_error *err);
+
+/* Delete the oldest rows beyond `most`, a limited number a call; *ret_more: more remain.  0: none are deleted. */
+int runs_trim(struct store *store, uint64_t most, bool *ret_more, struct csn_error *err);
+
+/* ---- rows of workers (pulled.c) ---- */
+
+/* A row as JSON, and back; the texts are copied.  false: the JSON is no row. */
+json_t *runs_write_row(const struct store_run *run);
+bool runs_read_row(const json_t *json, struct arena *arena, struct store_run *ret);
+/* The number of the last row of a worker that pulled_add() was called with; 0: none. */
+int pulled_position(struct store *store, const char *tag, int64_t *ret, struct csn_error *err);
+/* runs_add_again() for all rows, and the position, in one transaction. */
+int pulled_add(struct store *store, const char *tag, const struct store_run *runs, size_t n, int64_t number,
+        struct csn_error *err);
+
 /*
  * CPU time of a tenant's runs finished in the minute of since_ms or later, and bytes of the tenant's stored
  * objects.  Both sums are updated with each change (CPU time for two days), so the cost is constant.  CPU time that the
@@ -253,11 +281,39 @@ enum idempotency_found { IDEMPOTENCY_NEW, IDEMPOTENCY_BUSY, IDEMPOTENCY_DONE, ID
  */
 int idempotency_take(struct store *store, const struct idempotency *one, struct arena *arena,
         enum idempotency_found *ret, int *ret_http, char **ret_answer, size_t *ret_len, struct csn_error *err);
+/* Find the request with a name, without reserving the name.  NEW: there is none; else BUSY or DONE, as above. */
+int idempotency_find(struct store *store, const char *tenant, const char *name, struct arena *arena,
+        enum idempotency_found *ret, int *ret_http, char **ret_answer, size_t *ret_len, struct csn_error *err);
 /* Store the answer of a request.  Errors: CSN_E_INPUT (the name does not, or no longer, belong to the caller). */
 int idempotency_answer(struct store *store, const struct idempotency *one, int http, const char *answer, size_t len,
         struct csn_error *err);
 /* Release a name after a request without effect; the request may be repeated. */
 int idempotency_drop(struct store *store, const struct idempotency *one, struct csn_error *err);
+
+/* ---- notes about keys at other workers (witnesses.c) ---- */
+
+/* An attempt of a request with an Idempotency-Key at another worker. */
+struct store_note {
+        const char *tenant, *name;     /* name: the key */
+        const char *hash;              /* of the request's body, as its gateway made it */
+        const char *tag, *pod, *uid;   /* of the other worker; pod and uid: "" without Kubernetes */
+        const char *attempt;
+        int64_t at_ms, expires_ms;
+};
+
+/*
+ * Add a note, if there is none for the tenant and the name, or one of the attempts in `replaces` or of the same
+ * attempt; *ret_added tells.  The oldest notes go if there are more than `most`.  Does not wait for the disk.  Errors:
+ * CSN_E_BUSY (disk full).
+ */
+int witnesses_add(struct store *store, const struct store_note *note, const char *const *replaces, size_t n,
+        uint64_t most, bool *ret_added, struct csn_error *err);
+/* Find a note that has not expired; expires_ms is 0. */
+int witnesses_find(struct store *store, const char *tenant, const char *name, struct arena *arena,
+        struct store_note *ret, bool *ret_there, struct csn_error *err);
+/* Delete the note of this attempt; another attempt's note stays. */
+int witnesses_drop(struct store *store, const char *tenant, const char *name, const char *attempt,
+        struct csn_error *err);
 
 /* ---- limits of stored bytes (upload.c) ---- */
 
@@ -479,11 +535,99 @@ int volumes_of(struct store *store, const char *tenant, struct arena *arena, str
 int volumes_unsettled(struct store *store, struct arena *arena, struct store_volume **ret, size_t *ret_n,
         struct csn_error *err);
 
+/* ---- problem sets (problems.c) ---- */
+
+#define PROBLEM_SETS_LIST_MAX 10000
+#define PROBLEM_SET_ID_MAX 33
+
+struct store_problem_set {
+        char id[PROBLEM_SET_ID_MAX];   /* 32 hex digits; part of the name of the file */
+        char *tenant, *name;
+        char *format;                  /* of its problems, as in a request */
+        uint64_t problems;             /* how many */
+        uint64_t size;                 /* bytes of the file */
+        uint64_t index_at;             /* where the index begins in the file */
+        int64_t created_ms;
+};
+
+/*
+ * Store the received content as the set of this name, in place of an earlier set: makes id, size and created_ms.  Bytes
+ * count as stored_bytes of the tenant.  most: sets of a tenant.  The caller still closes `incoming`.  Errors: as
+ * incoming_add(); CSN_E_BUSY with EDQUOT (`most` sets).
+ */
+int problem_sets_put(struct incoming *incoming, struct store_problem_set *set, uint64_t most, bool *ret_replaced,
+        struct csn_error *err);
+/* Find a tenant's set.  *ret_there is false for unknown and foreign sets alike. */
+int problem_sets_find(struct store *store, const char *tenant, const char *name, struct arena *arena,
+        struct store_problem_set *ret, bool *ret_there, struct csn_error *err);
+/* Open the file of a set for reading; *ret_fd belongs to the caller.  A set with a lost file is removed. */
+int problem_sets_open(struct store *store, const struct store_problem_set *set, int *ret_fd, bool *ret_there,
+        struct csn_error *err);
+/* The sets of a tenant, by name. */
+int problem_sets_of(struct store *store, const char *tenant, struct arena *arena, struct store_problem_set **ret,
+        size_t *ret_n, struct csn_error *err);
+int problem_sets_forget(struct store *store, const char *tenant, const char *name, bool *ret_there,
+        struct csn_error *err);
+
+/* ---- usage of models (usage.c) ---- */
+
+/* Sums of calls of a model.  Numbers of tokens are those that the server reported. */
+struct store_usage {
+        char *tenant, *key;            /* key: the key's id, or "" */
+        char *component, *model;
+        int64_t day;                   /* usage_day() */
+        uint64_t calls;
+        uint64_t usage_missing;        /* calls without a report of the server */
+        uint64_t prompt_tokens, completion_tokens, total_tokens;
+        uint64_t cached_tokens, reasoning_tokens;   /* of the prompts, and of the answers */
+        uint64_t cost_nanousd;         /* 10^-9 US dollars */
+};
+
+/* The day (UTC) of a time, in days since 1970. */
+int64_t usage_day(int64_t ms);
+/*
+ * Add usage to the sums; several processes may do this at the same time.  After an error sums and budgets of this
+ * opener count the usage all the same, and runs_retry() writes it.
+ */
+int usage_add(struct store *store, const struct store_usage *usage, struct csn_error *err);
+
+/* usage_add() of what a review used; nothing, if nothing was sent. */
+int usage_add_review(struct store *store, const char *tenant, const char *key, const struct review *review,
+        struct csn_error *err);
+
+enum usage_by { USAGE_BY_COMPONENT, USAGE_BY_MODEL, USAGE_BY_KEY };
+
+/* Errors: CSN_E_INPUT with the field "by". */
+int usage_parse_by(const char *word, enum usage_by *ret, struct csn_error *err);
+const char *usage_by_name(enum usage_by by);
+
+struct usage_filter {
+        const char *tenant;            /* "": all */
+        int64_t since_day;             /* this day and later */
+};
+/*
+ * Sums by component, by model or by tenant and key, those with the highest cost first; the other texts are "".
+ */
+int usage_sums(struct store *store, const struct usage_filter *filter, enum usage_by by, struct arena *arena,
+        struct store_usage **ret, size_t *ret_n, struct csn_error *err);
+/* Delete the usage of a tenant, or of all (""). */
+int usage_reset(struct store *store, const char *tenant, struct csn_error *err);
+/* Cost of a key, since the key was made or its usage was reset. */
+int usage_key_cost(struct store *store, const char *key, uint64_t *ret_nanousd, struct csn_error *err);
+
+/*
+ * Parse an amount of US dollars: a decimal number with at most nine digits behind the point, up to 1000000.  False:
+ * the text is no such number.
+ */
+bool usd_parse(const char *text, uint64_t *ret_nanousd);
+/* Print an amount with so many digits behind the point, 1 to 9, rounded half to even. */
+void usd_print(uint64_t nanousd, unsigned digits, char *text, size_t size);
+
 /* ---- expiry (store.c) ---- */
 
 /*
- * Delete expired records, expired idempotency names, and audit rows older than audit_ms (0: none), a few thousand
- * rows a call; *ret_more: more remain.
+ * Delete expired records, expired idempotency names and notes, and audit rows older than audit_ms (0: none), a few
+ * thousand rows a call; *ret_more: more remain.
  */
 int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct csn_error *err);
 /*

@@ -81,7 +81,7 @@ static int add_row(struct store *store, struct store_volume *volume, const struc
                 return rc;
         if (check_room(store, volume, room, err) < 0)
                 return -err->code;
-        hex_random(16, volume->id);
+        id_new(volume->id);
         volume->created_ms = time_now_ms();
         return sql_do(store, err, "INSERT INTO volumes (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 SQL_VALUES(sql_text(volume->id), sql_text(volume->tenant), sql_text(volume->name),

@@ -98,6 +98,12 @@ void jobs_of_domain(struct domain *domain, const struct csn_error *error)
                 struct outer_init_message died = { .op = OUTER_INIT_DIED, .pid = job->sandbox.pid, .status = SIGKILL };
                 if (job->domain != domain || job->state == JOB_CLOSING)
                         continue;
+                /* The program was killed with its domain: that end says nothing of the program. */
+                if (job->state == JOB_RUNNING) {
+                        struct csn_error gone;
+                        err_set(&gone, CSN_E_LOST, 0, "%s", error->text);
+                        job_refuse(job, &gone);
+                }
                 if (died.pid) {
                         job_process_died(job, &died);
                 } else {

@@ -102,3 +102,23 @@ void broker_info(struct broker *broker, struct tool_socket_call *from, json_t *r
                 broker_answer_error(broker, from, error);
         arena_done(&arena);
 }
+
+json_t *tools_describe(struct tools *tools, const struct tools_request *request, bool all)
+{
+        static char any[] = "*", *const every[] = { any };
+        struct tools_request whole = *request;
+        struct broker broker = { .tools = tools, .request = &whole };
+        struct arena arena = { 0 };
+        size_t n;
+        if (all && !whole.allow_n) {
+                whole.allow = (char **)(uintptr_t)every;
+                whole.allow_n = ARRAY_LEN(every);
+        }
+        const struct granted *list = grant_all(&broker, &n);
+        json_t *json = json_array();
+        for (size_t i = 0; i < n; i++)
+                json_array_append_new(json, describe(&list[i], true, &arena));
+        grant_forget(&broker);
+        arena_done(&arena);
+        return json;
+}

@@ -155,6 +155,13 @@ bool tools_is_name(const char *name);
 int tools_check_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile,
         struct csn_error *err);
 
+/*
+ * The callable tools of a run with this request, sorted by name: [{name, server, tool, description, parameters,
+ * ...}].  Without `allow` in the request: with `all` every tool, else none.  Texts are
+ * third-party text.  The caller's reference.
+ */
+json_t *tools_describe(struct tools *tools, const struct tools_request *request, bool all);
+
 /* ---- answers of a run's client (broker.c) ---- */
 
 /*

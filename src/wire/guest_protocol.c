@@ -29,7 +29,8 @@ bool guest_put_pair(struct buf *buf, enum guest_kind kind, uint64_t first, uint6
 bool guest_put_process(struct buf *buf, const struct guest_process *process)
 {
         return guest_put_pair(buf, GUEST_PROCESS, process->flags, process->rows) &&
-                codec_add_u64(buf, process->columns) && codec_add_text(buf, process->folder) &&
+                codec_add_u64(buf, process->columns) && codec_add_u64(buf, process->open_files) &&
+                codec_add_text(buf, process->folder) &&
                 codec_add_texts(buf, process->argv, process->argv_n) &&
                 codec_add_texts(buf, process->env, process->env_n);
 }
@@ -59,6 +60,15 @@ bool guest_put_event(struct buf *buf, const struct guest_event *event)
 bool guest_put_error(struct buf *buf, const struct csn_error *error)
 {
         return guest_put(buf, GUEST_FAILED) && codec_add_error(buf, error);
+}
+
+bool guest_put_facts(struct buf *buf, const struct guest_facts *facts)
+{
+        bool fits = guest_put(buf, GUEST_FACTS);
+#define N(name) fits = fits && codec_add_u64(buf, facts->name);
+        GUEST_FACTS_NUMBERS(N)
+#undef N
+        return fits;
 }
 
 /* ---- reading ---- */
@@ -93,11 +103,12 @@ int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, str
 {
         struct codec c = open_packet(bytes, len);
         struct guest_process process = { .flags = codec_u64(&c), .rows = codec_u64(&c), .columns = codec_u64(&c) };
+        process.open_files = codec_u64(&c);
         process.folder = codec_text(&c, arena, GUEST_PATH_MAX);
         process.argv = codec_texts(&c, arena, &process.argv_n);
         process.env = codec_texts(&c, arena, &process.env_n);
         c.bad = c.bad || process.argv_n == 0 || process.flags & ~(uint64_t)GUEST_PROCESS_FLAGS ||
-                process.rows > UINT16_MAX || process.columns > UINT16_MAX;
+                process.rows > UINT16_MAX || process.columns > UINT16_MAX || process.open_files > INT32_MAX;
         *ret = process;
         return codec_end(&c, "PROCESS", err);
 }
@@ -170,4 +181,13 @@ int guest_get_error(const uint8_t *bytes, size_t len, struct csn_error *ret, str
         struct codec c = open_packet(bytes, len);
         codec_error(&c, ret);
         return codec_end(&c, "FAILED", err);
+}
+
+int guest_get_facts(const uint8_t *bytes, size_t len, struct guest_facts *ret, struct csn_error *err)
+{
+        struct codec c = open_packet(bytes, len);
+#define N(name) ret->name = codec_u64(&c);
+        GUEST_FACTS_NUMBERS(N)
+#undef N
+        return codec_end(&c, "FACTS", err);
 }

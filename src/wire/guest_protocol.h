@@ -14,12 +14,18 @@
  *     ->  CONNECT   u64: a port         1 fd   a connection to this port on the sandbox's own loopback
  *     ->  SUDO      nothing             1 fd   root for programs of `user`, while this socket is open
  *     ->  HEALTH    u64: a port         1 fd   answer GET /health of programs inside, while this socket is open
+ *     ->  LISTEN    u64: a port, or 0   1 fd   listen on the loopback, or for 0 at WIRE_TOOL_SOCKET_PATH
+ *     ->  ACCEPT    u64: a connection   1 fd   take a connection of LISTEN
+ *     ->  FACTS     u64: 0 or 1         1 fd   report on this sandbox; 1: after all processes were killed
  *
  *   PROCESS   <- STARTED; then OUT, ERROR, CHANNEL, ROOM; EXITED is the last.    -> IN, IN_END, CHANNEL, SIGNAL, SIZE
  *   STDIO     <- ENDS with stdout, stderr and channel; then as PROCESS; DONE after the end of the channel
  *   FILE      <- ENTRY, DATA, EVENT, by operation; DONE is the last.              -> DATA, DATA_END of a WRITE
  *   CONNECT   <- STARTED once connected; then OUT, ROOM; DONE after the program's end of file.  -> IN, IN_END
  *   SUDO, HEALTH  <- STARTED
+ *   LISTEN    <- STARTED; then CONNECTION for each connection
+ *   ACCEPT    as CONNECT, but IN_END both ways, and DONE after the second
+ *   FACTS     <- FACTS
  *   any       <- FAILED instead of the rest
  *
  * Packets from a guest are as hostile as the output of any program in its sandbox; packets to a guest are
@@ -30,7 +36,7 @@
 
 #include "wire/wire.h"
 
-#define GUEST_VERSION 3
+#define GUEST_VERSION 4
 #define GUEST_DATA_MAX (64 * KIB)              /* bytes of a stream in one packet */
 #define GUEST_PACKET_MAX (GUEST_DATA_MAX + 1)
 #define GUEST_PATH_MAX 4096
@@ -71,6 +77,10 @@ enum guest_kind {
         GUEST_CONNECT,                         /* u64: a port */
         GUEST_SUDO,
         GUEST_HEALTH,                          /* u64: a port */
+        GUEST_LISTEN,                          /* u64: a port; 0: WIRE_TOOL_SOCKET_PATH */
+        GUEST_CONNECTION,                      /* u64: number of a connection, for ACCEPT */
+        GUEST_ACCEPT,                          /* u64: number of a connection */
+        GUEST_FACTS,                           /* u64: 1 kills all processes before; the answer is guest_facts */
         GUEST_KINDS,
 };
 
@@ -85,6 +95,7 @@ enum guest_process_flag {
 
 struct guest_process {
         uint64_t flags, rows, columns;
+        uint64_t open_files;                   /* RLIMIT_NOFILE at most; 0: that of the guest */
         char *folder;                          /* working directory */
         char **argv;                           /* NULL-terminated; argv[0] is searched in PATH of env */
         size_t argv_n;
@@ -153,6 +164,36 @@ struct guest_event {
         char *path;                            /* relative to the folder */
 };
 
+/*
+ * The kernel's report to the guest on its own sandbox (proc(5), cgroups(7)).  Numbers are u64 on the wire, in this
+ * order; 0: unknown.
+ */
+#define GUEST_FACTS_NUMBERS(N)                                                                                 \
+        N(seccomp)          /* Seccomp of /proc/self/status: 2 is a filter */                                   \
+        N(no_new_privs)                                                                                        \
+        N(capabilities)     /* number of capabilities in any set */                                             \
+        N(uid)                                                                                                 \
+        N(maps_ids)         /* 1: a user namespace in which ids are mapped */                                   \
+        N(host_uid)         /* the uid outside the user namespace, as /proc/self/uid_map has it */               \
+        N(cgroup)           /* enum wire_cgroup */                                                              \
+        N(controllers)      /* enum wire_controller bits: limits in force */                                    \
+        N(interfaces)       /* network interfaces beside the loopback */                                        \
+        N(processes)        /* living processes beside the guest, before a kill */                              \
+        N(cpu_us)           /* of the cgroup, or of ended children of the guest */                              \
+        N(memory_peak)      /* bytes */                                                                         \
+        N(pids_peak)                                                                                           \
+        N(oom_kills)                                                                                           \
+        N(pids_hits)        /* forks refused by the limit of processes */                                       \
+        N(throttled_us)                                                                                        \
+        N(home_full)        /* 1: no block is free in the home directory's file system */                       \
+        N(inodes_full)      /* 1: no inode is free there */
+
+struct guest_facts {
+#define N(name) uint64_t name;
+        GUEST_FACTS_NUMBERS(N)
+#undef N
+};
+
 /* Encoders append a whole packet to `buf`; false: the packet does not fit. */
 bool guest_put(struct buf *buf, enum guest_kind kind);
 bool guest_put_number(struct buf *buf, enum guest_kind kind, uint64_t number);
@@ -162,6 +203,7 @@ bool guest_put_file(struct buf *buf, const struct guest_file *file);
 bool guest_put_entry(struct buf *buf, const struct guest_entry *entry);
 bool guest_put_event(struct buf *buf, const struct guest_event *event);
 bool guest_put_error(struct buf *buf, const struct csn_error *error);
+bool guest_put_facts(struct buf *buf, const struct guest_facts *facts);
 
 /* Kind of a packet; 0: unknown kind or empty packet. */
 enum guest_kind guest_kind_of(const uint8_t *bytes, size_t len);
@@ -178,5 +220,6 @@ int guest_get_entry(const uint8_t *bytes, size_t len, struct arena *arena, struc
 int guest_get_event(const uint8_t *bytes, size_t len, struct arena *arena, struct guest_event *ret,
         struct csn_error *err);
 int guest_get_error(const uint8_t *bytes, size_t len, struct csn_error *ret, struct csn_error *err);
+int guest_get_facts(const uint8_t *bytes, size_t len, struct guest_facts *ret, struct csn_error *err);
 
 #endif

@@ -27,6 +27,24 @@ int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fd
         return n < 0 ? -1 : 0;
 }
 
+/*
+ * A peer that closes a Unix socket with unread packets causes one ECONNRESET, which comes before the packets that the
+ * peer has sent (unix(7); the kernel clears the error when it reports the error).
+ */
+static bool is_no_end(ssize_t n)
+{
+        return n < 0 && (errno == EINTR || errno == ECONNRESET);
+}
+
+ssize_t wire_receive_packet(int sock, void *bytes, size_t size, int flags)
+{
+        ssize_t n;
+        do
+                n = recv(sock, bytes, size, flags);
+        while (is_no_end(n));
+        return n;
+}
+
 /* Descriptors beyond the ones that fit, or on a message that was cut, are closed: they are an attack. */
 static size_t take_descriptors(struct msghdr *msg, int fds[WIRE_FDS_MAX], bool *ret_cut)
 {
@@ -66,7 +84,7 @@ static ssize_t receive(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX]
         ssize_t n;
         do
                 n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-        while (n < 0 && errno == EINTR);
+        while (is_no_end(n));
         if (n < 0)
                 return -1;
         bool cut = (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;

@@ -105,7 +105,8 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program)
 /* The content is the rest of the packet; whether it is there at all is a number before it. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
-        return add_handoff(buf, WIRE_HANDOFF_FILE) && codec_add_u64(buf, file->mode) &&
+        return add_handoff(buf, file->module ? WIRE_HANDOFF_MODULE : WIRE_HANDOFF_FILE) &&
+                codec_add_u64(buf, file->mode) &&
                 codec_add_text(buf, file->name) && codec_add_u64(buf, file->content != NULL) &&
                 (!file->content || buf_add(buf, file->content, file->content_len));
 }
@@ -318,8 +319,9 @@ int wire_get_program(const uint8_t *bytes, size_t len, struct arena *arena, stru
 int wire_get_file(const uint8_t *bytes, size_t len, struct arena *arena, struct wire_file *ret, struct csn_error *err)
 {
         struct codec c = { bytes, len, false };
-        take_handoff(&c, WIRE_HANDOFF_FILE);
-        struct wire_file file = { .mode = codec_u64(&c) };
+        bool module = len > 0 && bytes[0] == WIRE_HANDOFF_MODULE;
+        take_handoff(&c, module ? WIRE_HANDOFF_MODULE : WIRE_HANDOFF_FILE);
+        struct wire_file file = { .module = module, .mode = codec_u64(&c) };
         file.name = codec_text(&c, arena, WIRE_NAME_MAX);
         uint64_t has_content = codec_u64(&c);
         c.bad = c.bad || file.mode > 0777 || has_content > 1;

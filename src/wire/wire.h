@@ -47,6 +47,7 @@
  *   engine -> future program, over the handoff socket (SOCK_SEQPACKET; no header).  The supervisor sees no source, no
  *   argument and no file name.
  *     FILE    wire_file       0 or 1           an input file: its bytes, or a descriptor to copy from
+ *     MODULE  wire_file       0 or 1           a module, with WIRE_MODULES
  *     PROGRAM wire_program    0 or 1           last packet: arguments, environment, and standard input
  *   future program -> engine, over the handoff socket
  *     a byte                  1                the first input file, open for reading
@@ -111,7 +112,7 @@ enum wire_end {
 enum wire_entry { WIRE_ENTRY_STDOUT, WIRE_ENTRY_STDERR, WIRE_ENTRY_CHANNEL, WIRE_ENTRY_HANDOFF, WIRE_ENTRIES };
 
 /* The first byte of a packet over the handoff socket. */
-enum wire_handoff { WIRE_HANDOFF_FILE = 1, WIRE_HANDOFF_PROGRAM };
+enum wire_handoff { WIRE_HANDOFF_FILE = 1, WIRE_HANDOFF_PROGRAM, WIRE_HANDOFF_MODULE };
 
 struct wire_header {
         uint16_t op;
@@ -170,7 +171,9 @@ enum wire_flag {
         WIRE_ROOT = 1 << 6,
         /* Listen at WIRE_TOOL_SOCKET_PATH inside for tool calls; READY carries the listening socket. */
         WIRE_TOOL_SOCKET = 1 << 7,
-        WIRE_FLAGS = (1 << 8) - 1,
+        /* A folder of modules, filled over the handoff socket and read-only for programs. */
+        WIRE_MODULES = 1 << 8,
+        WIRE_FLAGS = (1 << 9) - 1,
 };
 
 /* A volume of a sandbox: the file of its file system, by 128 bits, and its folder in SANDBOX_VOLUMES. */
@@ -231,8 +234,9 @@ struct wire_program {
         size_t env_n;
 };
 
-/* An input file, created before the program starts. */
+/* An input file or a module, created before the program starts. */
 struct wire_file {
+        bool module;           /* below SANDBOX_MODULES, and not in the home directory */
         uint64_t mode;         /* permission bits, at most 0777 */
         char *name;            /* relative, checked by wire_name_check() */
         const void *content;   /* content_len bytes; NULL: read from the attached descriptor */
@@ -310,7 +314,10 @@ struct wire_boundary {
         N(pids_hits)        /* forks refused by the process limit */                                            \
         N(throttled_us)     /* time spent throttled by the CPU share */                                         \
         N(waited_us)        /* of a run ended by WALL or KILL: the longest run-queue delay of a process */      \
-        N(prepare_us)       /* from PREPARE (prepared ahead: from START) to the first instruction */
+        N(prepare_us)       /* from PREPARE (prepared ahead: from START) to the first instruction */            \
+        /* 1: no block, no inode is left in the home directory, which is not in a file system of this host */   \
+        N(home_full)                                                                                           \
+        N(inodes_full)
 
 enum wire_reason {
         WIRE_WALL = 1 << 0,        /* wall_ms passed */
@@ -448,6 +455,11 @@ ssize_t wire_receive(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_f
  * the message is returned without any descriptor and *ret_lost is true.
  */
 ssize_t wire_receive_lossy(int sock, void *bytes, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost);
+/*
+ * Receive a packet without descriptors, by the flags of recv(2).  Returns the length, 0 at the end of the connection,
+ * -1 with errno.
+ */
+ssize_t wire_receive_packet(int sock, void *bytes, size_t size, int flags);
 /* wire_receive() for messages of at most `size` bytes. */
 ssize_t wire_receive_small(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n);
 

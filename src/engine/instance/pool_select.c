@@ -76,6 +76,8 @@ bool pool_fits_ahead(const struct launch *launch)
                 for (const char *const *pattern = language->cold_env; *pattern; pattern++)
                         if (matches(*pattern, request->env[i].name))
                                 return false;
+        if (worker && language->starts_fast && HAS(request, run_request, prelude))
+                return false;          /* Bash reads a prelude as it starts */
         /* A worker has its standard input, its main file's name and the variables of a run without a proxy already. */
         return !worker ||
                 (!request->stdin.len && request->network == network_NONE && !launch_wants_tools(&request->tools) &&

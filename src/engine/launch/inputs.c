@@ -20,8 +20,17 @@
 static int open_input(void *owner, size_t i, struct wire_file *ret_file, int *ret_fd, struct csn_error *err)
 {
         struct launch *launch = owner;
-        const struct launch_input *input = &launch->inputs[i];
         *ret_fd = -1;
+        if (i >= launch->inputs_n) {
+                const struct module_file *module = &launch->request.modules[i - launch->inputs_n];
+                *ret_file = (struct wire_file){ .module = true,
+                        .mode = 0444,
+                        .name = module->name,
+                        .content = module->content.bytes ? module->content.bytes : "",
+                        .content_len = module->content.len };
+                return 0;
+        }
+        const struct launch_input *input = &launch->inputs[i];
         *ret_file = (struct wire_file){ .mode = input->mode, .name = (char *)(uintptr_t)input->name };
         if (input->id)
                 return launch->storage->open(launch->storage_owner, input->id, ret_fd, err);
@@ -107,6 +116,11 @@ static int check_names(struct launch *launch, const char ***ret_sorted, struct c
                 if (strcmp(names[i], names[i - 1]) != 0)
                         continue;
                 bool program = strcmp(names[i], launch->inputs[0].name) == 0;
+                for (size_t k = 1; k < n && launch->inputs[k].hidden; k++)
+                        if (strcmp(names[i], launch->inputs[k].name) == 0)
+                                return err_field(err, "/files", "%s is the name of the %s; give the file another one",
+                                        names[i], k == 1 && HAS(&launch->request, run_request, prelude) ? "prelude"
+                                                                                                       : "input");
                 return err_field(err, program ? "/name" : "/files", "two input files have the name %s%s", names[i],
                         program ? ", which is the program's; give the program another" : "");
         }
@@ -188,7 +202,7 @@ static int examine_input(struct launch *launch, size_t i, uint64_t *left, struct
 bool launch_is_long(const struct launch *launch)
 {
         const struct run_request *request = &launch->request;
-        size_t bytes = request->code.len;
+        size_t bytes = request->code.len + request->prelude.len + (request->input ? strlen(request->input) : 0);
         if (launch->work_fd >= 0 || request->files_n > SHORT_FILES)
                 return true;
         for (size_t i = 0; i < request->files_n; i++) {
@@ -204,10 +218,12 @@ int launch_examine(struct launch *launch, struct csn_error *err)
         const struct run_request *request = &launch->request;
         const char **names;
         uint64_t left = min_u64(request->limits.input_bytes, request->limits.disk_bytes);
-        launch->inputs = arena_alloc(&launch->arena, (1 + request->files_n) * sizeof *launch->inputs);
+        launch->inputs = arena_alloc(&launch->arena,
+                (1 + LAUNCH_EXTRAS_MAX + request->files_n) * sizeof *launch->inputs);
         launch->inputs[launch->inputs_n++] = (struct launch_input){
                 .name = launch->main_file, .content = request->code, .mode = 0444, .hidden = true
         };
+        launch->inputs_n += extras_inputs(launch, launch->inputs + launch->inputs_n);
         if (add_request_files(launch, err) < 0 || check_names(launch, &names, err) < 0 ||
                 add_work_files(launch, names, err) < 0)
                 return -err->code;
@@ -218,10 +234,12 @@ int launch_examine(struct launch *launch, struct csn_error *err)
         for (size_t i = 0; i < launch->inputs_n; i++) {
                 if (atomic_load_explicit(&launch->given_up, memory_order_relaxed))
                         return err_set(err, CSN_E_CANCELLED, 0, "the inputs are not used");
+                uint64_t begun_us = clock_us();
                 if (examine_input(launch, i, &left, err) < 0)
                         return -err->code;
+                launch->digests[i].ms = (double)(clock_us() - begun_us) / 1000;
         }
-        launch->program.files_n = launch->inputs_n;
+        launch->program.files_n = launch->inputs_n + request->modules_n;
         launch->program.file = open_input;
         launch->program.owner = launch;
         return 0;

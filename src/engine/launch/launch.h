@@ -19,6 +19,13 @@
 #define OWNER_KEY_MAX 80           /* bytes of the key of a tenant, with the NUL */
 /* label of a sandbox whose request has no task_id (struct wire_shape) */
 #define LAUNCH_LABEL "run"
+/* Of one run; fields.def has the same numbers for requests by JSON. */
+#define LAUNCH_PRELUDE_BYTES MIB
+#define LAUNCH_INPUT_BYTES MIB
+#define LAUNCH_MODULES_MAX 1000
+#define LAUNCH_MODULES_BYTES (16 * MIB)    /* of all modules together */
+#define LAUNCH_MODULE_FOLDERS 16           /* in the name of a module */
+#define LAUNCH_INPUT_NAME ".input.json"    /* in the home directory */
 #define TOOLS_PATH ":/opt/caisson/tools/bin"      /* appended to PATH where the command `tool` exists */
 
 /* A kept file, as its owner knows the file.  The name is from the arena. */
@@ -77,7 +84,7 @@ struct launch_input {
         const struct launch_kept *kept;
         struct bytes content;
         unsigned mode;
-        bool hidden;                   /* the program itself: not listed among the inputs */
+        bool hidden;                   /* the program itself, its prelude or its input: not listed among the inputs */
         bool work;                     /* path is below the work folder, which other processes may change */
 };
 
@@ -126,6 +133,7 @@ struct launch {
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
         bool persistent;                       /* a persistent sandbox: programs of any language follow */
         bool compile_only;                     /* compile the program and do not run it */
+        bool builds;                           /* installs packages: the request may name an internal profile */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
         void *storage_owner;
         const struct volume_source *volumes;   /* NULL: no volumes */

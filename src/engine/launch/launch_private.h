@@ -23,4 +23,11 @@ int launch_find_image(struct launch *launch, struct csn_error *err);
 int launch_find_volumes(struct launch *launch, struct csn_error *err);
 int launch_find_devices(struct launch *launch, struct csn_error *err);
 
+#define LAUNCH_EXTRAS_MAX 2            /* input files that are no file of the request: the prelude, the input as JSON */
+
+/* Check the length of the program, the prelude, the modules and the input.  Errors: CSN_E_INPUT with the field. */
+int extras_check(struct launch *launch, struct csn_error *err);
+/* The input files for them, in the memory of the request.  Returns their number. */
+size_t extras_inputs(const struct launch *launch, struct launch_input ret[LAUNCH_EXTRAS_MAX]);
+
 #endif

@@ -5,6 +5,7 @@
 #include "engine/launch/launch_private.h"
 
 #include "egress/egress.h"
+#include "lang/extract.h"
 #include "lang/lang.h"
 #include "sandbox/sandbox.h"
 
@@ -30,6 +31,32 @@ static int choose_language(struct launch *launch, struct csn_error *err)
         return 0;
 }
 
+/* The language that the request names, by a name or by the name of the file; NULL: none that is known. */
+static const struct language *named_language(const struct launch *launch)
+{
+        const struct run_request *request = &launch->request;
+        const struct language *language = NULL;
+        struct csn_error err;
+        if (HAS(request, run_request, language))
+                return lang_find(launch->added, request->language, &language, &err) < 0 ? NULL : language;
+        return HAS(request, run_request, name) ? lang_of_file(launch->added, request->name) : NULL;
+}
+
+/* Code becomes the program in it.  The tag of the program names the language where the request names none. */
+static void extract_program(struct launch *launch)
+{
+        struct run_request *request = &launch->request;
+        struct lang_extracted found;
+        const struct language *named = named_language(launch);
+        if (!lang_extract(launch->added, request->extract, named, &request->code, &launch->arena, &found))
+                return;
+        SET(request, run_request, code, found.program);
+        if (!HAS(request, run_request, language) && !named && found.language)
+                SET(request, run_request, language, arena_text(&launch->arena, "%s", found.language->name));
+        launch_warn(launch, "extracted", "the program begins in line %zu of code, because extract is %s",
+                found.line, choices_extract.values[request->extract].text);
+}
+
 static int check_code(const struct run_request *request, struct csn_error *err)
 {
         return HAS(request, run_request, code) ? 0 : err_field(err, "/code", "there is no program; give code");
@@ -42,11 +69,11 @@ int launch_check_needed(struct launch *launch, struct csn_error *err)
         struct profile profile;
         if (check_code(request, err) < 0)
                 return -err->code;
-        if (HAS(request, run_request, language) || HAS(request, run_request, context))
+        if (HAS(request, run_request, language) || HAS(request, run_request, context) || request->extract)
                 return 0;
-        /* A profile that is not there is another fault. */
+        /* A profile that is not there is another fault.  Extraction may find a language. */
         if (profile_find(launch->settings, name, &launch->arena, &profile, err) < 0 ||
-                HAS(&profile.request, run_request, language))
+                HAS(&profile.request, run_request, language) || profile.request.extract)
                 return 0;
         return choose_language(launch, err);
 }
@@ -66,6 +93,7 @@ static int choose_name(struct launch *launch, struct csn_error *err)
 
 #define INSTALLS "/opt/caisson/installs" /* scripts that answer typed installations (src/lang/installs) */
 #define TOOLS_PYTHON "/opt/caisson/tools/python"
+#define TOOLS_NODE "/opt/caisson/tools/node"
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
 #define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
@@ -104,7 +132,7 @@ static const char *const tools_env[] = {
         "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
         "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
         "PYTHONPATH=" TOOLS_PYTHON,
-        "NODE_PATH=/opt/caisson/tools/node",
+        "NODE_PATH=" TOOLS_NODE,
 };
 
 /* `name` may be followed by its value. */
@@ -117,18 +145,39 @@ static bool has_variable(const struct run_request *request, const char *name)
         return false;
 }
 
-static bool is_of(const char *entry, const char *name)
+static bool has_layer(const struct launch *launch)
 {
-        size_t len = strlen(name);
-        return strncmp(entry, name, len) == 0 && entry[len] == '=';
+        return launch->shape.python_layer_high || launch->shape.python_layer_low;
 }
 
-/* PYTHONPATH with a layer, behind the folder of tools; a request has no such variable.  NULL: no layer. */
-static char *layer_path(const struct launch *launch, bool tools, struct arena *arena)
+/*
+ * The search paths that differ from tools_env and usual_env: of modules, and of a layer, both behind the tools.  A
+ * request with a layer has no PYTHONPATH.
+ */
+static size_t add_search_paths(const struct launch *launch, bool tools, struct arena *arena, char **env)
 {
-        if (!launch->shape.python_layer_high && !launch->shape.python_layer_low)
-                return NULL;
-        return arena_text(arena, "PYTHONPATH=%s" SANDBOX_PYTHON_LAYER, tools ? TOOLS_PYTHON ":" : "");
+        const struct run_request *request = &launch->request;
+        bool modules = request->modules_n > 0;
+        size_t n = 0;
+        if ((modules && !has_variable(request, "PYTHONPATH")) || has_layer(launch))
+                env[n++] = arena_text(arena, "PYTHONPATH=%s%s%s%s", tools ? TOOLS_PYTHON ":" : "",
+                        modules ? SANDBOX_MODULES : "", modules && has_layer(launch) ? ":" : "",
+                        has_layer(launch) ? SANDBOX_PYTHON_LAYER : "");
+        if (modules && !has_variable(request, "NODE_PATH"))
+                env[n++] = arena_text(arena, "NODE_PATH=%s" SANDBOX_MODULES, tools ? TOOLS_NODE ":" : "");
+        if (modules && !has_variable(request, "PATH"))
+                env[n++] = arena_text(arena, "%s%s:" SANDBOX_MODULES, usual_env[0], tools ? TOOLS_PATH : "");
+        return n;
+}
+
+/* Whether add_search_paths() has added this variable. */
+static bool has_path(char *const *env, size_t n, const char *entry)
+{
+        size_t len = strcspn(entry, "=") + 1;
+        for (size_t i = 0; i < n; i++)
+                if (strncmp(env[i], entry, len) == 0)
+                        return true;
+        return false;
 }
 
 static void build_env(struct launch *launch)
@@ -137,17 +186,16 @@ static void build_env(struct launch *launch)
         const struct run_request *request = &launch->request;
         struct arena *arena = &launch->arena;
         bool tools = launch_wants_tools(&request->tools);
-        char *path = layer_path(launch, tools, arena);
         char **env = arena_alloc(arena,
                 (ARRAY_LEN(usual_env) + ARRAY_LEN(tools_env) + ARRAY_LEN(proxy_env) + ARRAY_LEN(threads) +
-                        request->env_n + 3) *
+                        request->env_n + 5) *
                         sizeof *env);
-        size_t n = 0;
+        size_t n = add_search_paths(launch, tools, arena, env), paths = n;
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
-                if (!has_variable(request, tools_env[i]) && !(path && is_of(tools_env[i], "PYTHONPATH")))
+                if (!has_variable(request, tools_env[i]) && !has_path(env, paths, tools_env[i]))
                         env[n++] = (char *)(uintptr_t)tools_env[i];
         for (size_t i = tools; usual_env[i]; i++)      /* the first is PATH, and with tools it is another */
-                if (!has_variable(request, usual_env[i]))
+                if (!has_variable(request, usual_env[i]) && !has_path(env, paths, usual_env[i]))
                         env[n++] = (char *)(uintptr_t)usual_env[i];
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
                 if (!has_variable(request, proxy_env[i].name))
@@ -163,8 +211,6 @@ static void build_env(struct launch *launch)
         if (request->network == network_NONE && launch->backend == &backend_native &&
                 !has_variable(request, "PIP_PYTHON"))
                 env[n++] = arena_text(arena, "PIP_PYTHON=" INSTALLS "/pip");
-        if (path)
-                env[n++] = path;
         for (size_t i = 0; i < request->env_n; i++)
                 env[n++] = arena_text(arena, "%s=%s", request->env[i].name, request->env[i].value);
         launch->program.program.env = env;
@@ -185,6 +231,8 @@ static void build_argv(struct launch *launch)
                 buf_printf(&options, ",graded=1,alone=%d", launch->backend == &backend_native);
         else if (launch->ahead == image_DATA)
                 buf_printf(&options, ",figures=1");
+        if (HAS(request, run_request, prelude) && !launch->compile_only)
+                buf_printf(&options, ",prelude=%s", launch->language->prelude);
         for (size_t i = 0; i < request->preload_n; i++)
                 buf_printf(&options, "%s%s", i == 0 ? ",preload=" : ":", request->preload[i]);
         const char *file = arena_text(&launch->arena, SANDBOX_HOME "/%s", launch->main_file),
@@ -226,7 +274,8 @@ static void build_sandbox(struct launch *launch)
                         (request->cgroup == cgroup_need_REQUIRE ? WIRE_CGROUP_REQUIRED : 0) |
                         (request->strict_proc ? WIRE_PROC_STRICT : 0) |
                         (request->network != network_NONE || launch->served ? WIRE_PROXY : 0) |
-                        (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0),
+                        (launch_wants_tools(&request->tools) ? WIRE_TOOL_SOCKET : 0) |
+                        (request->modules_n ? WIRE_MODULES : 0),
                 .disk_bytes = limits->disk_bytes,
                 .disk_files = limits->disk_files,
                 .tmp_bytes = limits->tmp_bytes,
@@ -269,8 +318,8 @@ static int check_tools(const struct launch *launch, struct csn_error *err)
 {
         if (!launch_wants_tools(&launch->request.tools))
                 return 0;
-        if (launch->backend != &backend_native)
-                return err_field(err, "/tools", "the backend %s has no way for tools; they need the native one",
+        if (!launch->backend->has_sockets)
+                return err_field(err, "/tools", "the backend %s has no way for tools; native and docker have one",
                         launch->backend->name);
         return 0;
 }
@@ -293,12 +342,7 @@ static int check_storage(const struct launch *launch, struct csn_error *err)
         return 0;
 }
 
-static bool is_elsewhere(const struct launch *launch)
-{
-        return launch->backend != &backend_native && launch->backend != &backend_host;
-}
-
-/* What cannot be had where there are interpreters of others. */
+/* A backend with interpreters of its own. */
 static int check_elsewhere(const struct launch *launch, struct csn_error *err)
 {
         const struct run_request *request = &launch->request;
@@ -309,10 +353,6 @@ static int check_elsewhere(const struct launch *launch, struct csn_error *err)
                 return err_field(err, "/args", "with the backend %s a program has no arguments", launch->backend->name);
         if (request->network == network_ALLOW)
                 return err_field(err, "/network", "with the backend %s network is none or public",
-                        launch->backend->name);
-        if (launch->has_messages)
-                return err_field(err, "/backend",
-                        "gradings need sandboxes of this host, and the settings name the backend %s",
                         launch->backend->name);
         return 0;
 }
@@ -327,27 +367,43 @@ void launch_set_layers(struct launch *launch, const struct launch_layers *layers
         build_env(launch);
 }
 
+static int check_profile(const struct launch *launch, struct csn_error *err)
+{
+        const struct run_request *request = &launch->request;
+        if (launch->builds || !HAS(request, run_request, profile) || !profile_is_internal(request->profile))
+                return 0;
+        return err_field(err, "/profile", "the profile %s is the engine's own; name another one of caisson profiles list",
+                request->profile);
+}
+
 /* An empty program is a program; whether the text parses is for the runner to say, inside. */
 int launch_prepare(struct launch *launch, struct csn_error *err)
 {
         struct run_request *request = &launch->request;
-        if (model_check_request(request, launch->local, err) < 0)
+        if (model_check_request(request, launch->local, err) < 0 || check_profile(launch, err) < 0)
                 return -err->code;
         if (settings_apply(launch->settings, request, &launch->arena, err) < 0 || check_storage(launch, err) < 0)
                 return -err->code;
+        extract_program(launch);
         if (check_code(request, err) < 0 || check_network(request, err) < 0 || choose_language(launch, err) < 0 ||
                 choose_name(launch, err) < 0)
                 return -err->code;
         launch->backend = backend_find(request->backend);
         if (!launch->backend)
                 return err_field(err, "/backend",
-                        "there is no backend \"%.40s\"; known are native and host, and e2b in the daemon",
+                        "there is no backend \"%.40s\"; known are native and host, and docker and e2b in the daemon",
                         request->backend);
-        if (is_elsewhere(launch) && check_elsewhere(launch, err) < 0)
+        if (!launch->backend->has_runners && check_elsewhere(launch, err) < 0)
                 return -err->code;
+        if (launch->has_messages && launch->backend != &backend_native && launch->backend != &backend_host)
+                return err_field(err, "/backend",
+                        "gradings need sandboxes of this host, and the settings name the backend %s",
+                        launch->backend->name);
         if (launch->backend == &backend_host && request->network != network_NONE)
                 return err_field(err, "/network",
                         "the host backend has the host's own network; network has to be none");
+        if (extras_check(launch, err) < 0)
+                return -err->code;
         if (launch_find_image(launch, err) < 0 || check_tools(launch, err) < 0 || work_open(launch, err) < 0)
                 return -err->code;
         build_env(launch);

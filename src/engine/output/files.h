@@ -17,6 +17,7 @@ struct file_input {
         const char *name;
         uint64_t size;
         char sha256[65];
+        double ms;               /* to open and to hash it */
 };
 
 /* A file of the home.  Texts live in the arena. */

@@ -28,6 +28,7 @@ static unsigned family(const char *language)
 #define NOT_INSTALLED "The module is not installed in this image. Use the standard library or an installed package."
 #define NO_END "Recursion depth exceeded. Add base case or switch to iteration."
 #define NO_FILE "File not found. Check the name; input files are in the home directory."
+#define READ_ONLY "This part of the file system is read-only. Write below the home directory or /tmp."
 #define NOT_PERMITTED "Not permitted in the sandbox. Write below the home directory or /tmp."
 
 static const struct {
@@ -64,7 +65,7 @@ static const struct {
         { PYTHON, "StopIteration", "The iterator is exhausted. Check for the end before next()." },
 };
 
-/* Node says by a message, or by the system's number, what Python says by a type. */
+/* Node says by a message, or by the system's number, what Python says by a type; OSError itself is a type of many. */
 static const struct {
         const char *message, *advice;
 } messages[] = {
@@ -78,7 +79,7 @@ static const struct {
 static const struct {
         int number;
         const char *advice;
-} numbers[] = { { ENOENT, NO_FILE }, { EACCES, NOT_PERMITTED }, { EPERM, NOT_PERMITTED }, { EROFS, NOT_PERMITTED } };
+} numbers[] = { { ENOENT, NO_FILE }, { EACCES, NOT_PERMITTED }, { EPERM, NOT_PERMITTED }, { EROFS, READ_ONLY } };
 
 const char *feedback_for_type(const char *language, const char *type)
 {
@@ -196,6 +197,24 @@ static const char *network_advice(const struct complaint *of)
         return found;
 }
 
+/* A shell command has only words for it: strerror(3) of EROFS. */
+static const char *printed_advice(const struct complaint *of)
+{
+        static const char words[] = "Read-only file system";
+        size_t from = of->printed.len > PRINTED_MAX ? of->printed.len - PRINTED_MAX : 0;
+        bool found = of->printed.bytes &&
+                memmem(of->printed.bytes + from, of->printed.len - from, words, strlen(words));
+        return found ? READ_ONLY : NULL;
+}
+
+const char *feedback_for_fences(const struct bytes *code)
+{
+        bool fenced = code->len >= 3 &&
+                (memcmp(code->bytes, "```", 3) == 0 || memmem(code->bytes, code->len, "\n```", 4));
+        return fenced ? "The text has fences of Markdown (```): send the program alone, or set extract to last_fence."
+                      : NULL;
+}
+
 const char *feedback_for(const struct complaint *of)
 {
         const char *advice = of->no_network ? network_advice(of) : NULL;
@@ -203,8 +222,9 @@ const char *feedback_for(const struct complaint *of)
                 if (strncmp(of->message, messages[i].message, strlen(messages[i].message)) == 0)
                         advice = messages[i].advice;
         advice = advice ? advice : feedback_for_type(of->language, of->type);
-        for (size_t i = 0; !advice && of->type && family(of->language) == SCRIPT && i < ARRAY_LEN(numbers); i++)
+        bool numbered = of->type && (family(of->language) == SCRIPT || strcmp(of->type, "OSError") == 0);
+        for (size_t i = 0; !advice && numbered && i < ARRAY_LEN(numbers); i++)
                 if (numbers[i].number == of->error_errno)
                         advice = numbers[i].advice;
-        return advice;
+        return advice || of->type ? advice : printed_advice(of);
 }

@@ -1,14 +1,12 @@
-/* The record as text, in the forms that models were trained to read; each one file's worth of an older system. */
-#include "engine/output/render.h"
+/*
+ * The record as text: the table of the forms, and Caisson's own forms plain and brief.  The form of an older system has
+ * the sentences of that system; what that system left out of the output follows them.
+ */
+#include "engine/output/render_forms.h"
 
 #include <inttypes.h>
 
-static const char render_formats[] = "plain, brief, linx, codemie";
-
-static void add_bytes(struct buf *buf, const struct bytes *bytes)
-{
-        buf_add(buf, bytes->bytes ? bytes->bytes : "", bytes->len);
-}
+/* ---- the parts of a record ---- */
 
 /* Without blanks at the end, as a model would strip them. */
 static struct bytes stripped(const struct bytes *bytes)
@@ -17,55 +15,6 @@ static struct bytes stripped(const struct bytes *bytes)
         while (copy.len && strchr(" \t\r\n", copy.bytes[copy.len - 1]))
                 copy.len--;
         return copy;
-}
-
-/*
- * A stream as it was kept, with a mark where its middle is missing: without one the line before and the line after read
- * as one. What was left out at the edges for being half a character moves the place by as much.
- */
-static void add_stream(struct buf *buf, const struct bytes *bytes, uint64_t missing, const struct run_result *result)
-{
-        size_t head = missing ? min_u64(bytes->len, result->limits.output_bytes - result->limits.output_bytes / 2)
-                              : bytes->len;
-        while (head && head < bytes->len && ((unsigned char)bytes->bytes[head] & 0xc0) == 0x80)
-                head--;
-        buf_add(buf, bytes->bytes ? bytes->bytes : "", head);
-        if (missing)
-                buf_printf(buf, "\n... (output truncated)%s", head < bytes->len ? "\n" : "");
-        if (head < bytes->len)
-                buf_add(buf, bytes->bytes + head, bytes->len - head);
-}
-
-/* In quotes, on one line: a name is the program's to choose, and must not be able to look like another line. */
-static void add_name(struct buf *buf, const char *name)
-{
-        for (const char *at = name; *at; at++) {
-                if ((unsigned char)*at < 0x20 || *at == 0x7f)
-                        buf_printf(buf, "\\x%02x", (unsigned char)*at);
-                else
-                        buf_printf(buf, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
-        }
-}
-
-/* A line for each file that is kept, so that a model can link it. */
-static void add_files(const struct run_result *result, struct buf *buf)
-{
-        for (size_t i = 0; i < result->files_n; i++) {
-                const struct output_file *file = &result->files[i];
-                if (!HAS(file, output_file, url))
-                        continue;
-                if (buf->len && buf->bytes[buf->len - 1] != '\n')
-                        buf_add(buf, "\n", 1);
-                buf_printf(buf, "File '");
-                add_name(buf, file->name);
-                buf_printf(buf, "': %s\n", file->url);
-        }
-}
-
-static const char *reason(const struct run_result *result)
-{
-        return HAS(result, run_result, error) && result->error.message ? result->error.message
-                                                                       : status_name(result->status);
 }
 
 /* The program's value as text; of length 0 without one.  The bytes belong to the result. */
@@ -80,41 +29,67 @@ static struct bytes value_of(const struct run_result *result)
         return (struct bytes){ (char *)(uintptr_t)text, is_there ? strlen(text) : 0 };
 }
 
-static const char *value_end(const struct run_result *result)
+/* ---- files ---- */
+
+/* U+0080 to U+009F (for terminals), U+2028 to U+202E and U+2066 to U+2069 (ends of lines, directions of text). */
+static bool is_hidden(const unsigned char *at)
 {
-        return HAS(result, run_result, result) && result->result.truncated ? "\n... (value truncated)" : "";
+        return (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f) ||
+                (at[0] == 0xe2 && at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
+                (at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9);
 }
 
-/* On lines of its own below what was printed. */
-static void add_value(struct buf *buf, const struct bytes *value, const struct run_result *result)
+/* In quotes, on one line: a name is the program's to choose, and must not be able to look like another line. */
+static void add_name(struct buf *buf, const char *name)
 {
-        if (!value->len)
-                return;
-        buf_printf(buf, "%s", buf->len && buf->bytes[buf->len - 1] != '\n' ? "\n" : "");
-        add_bytes(buf, value);
-        buf_printf(buf, "%s", value_end(result));
+        unsigned hidden = 0; /* bytes of a character that are left */
+        for (const char *at = name; *at; at++) {
+                if (is_hidden((const unsigned char *)at))
+                        hidden = *(const unsigned char *)at == 0xc2 ? 2 : 3;
+                if (hidden || (unsigned char)*at < 0x20 || *at == 0x7f)
+                        buf_printf(buf, "\\x%02x", (unsigned char)*at);
+                else
+                        buf_printf(buf, *at == '\'' || *at == '\\' ? "\\%c" : "%c", *at);
+                hidden -= hidden > 0;
+        }
 }
+
+/* A line for each file that was exported, so that a model can link it, and for each that could not be exported. */
+static void add_files(const struct run_result *result, struct buf *buf)
+{
+        for (size_t i = 0; i < result->files_n; i++) {
+                const struct output_file *file = &result->files[i];
+                const char *place = HAS(file, output_file, url) ? file->url
+                        : HAS(file, output_file, path)          ? file->path
+                                                                : NULL;
+                if (!place && !HAS(file, output_file, error))
+                        continue;
+                render_new_line(buf);
+                buf_printf(buf, "File '");
+                add_name(buf, file->name);
+                buf_printf(buf, "': %s%s\n", place ? "" : "not exported: ", place ? place : file->error);
+        }
+}
+
+/* ---- Caisson's own forms ---- */
 
 /* Output and value, then "STDERR: ..." on its own line, then what went wrong. */
-static void plain(const struct run_result *result, struct buf *buf)
+static void plain(const struct render_parts *parts, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
-        add_stream(buf, &out, result->truncated.stdout_bytes, result);
-        add_value(buf, &value, result);
-        if (error.len) {
-                buf_printf(buf, "%sSTDERR: ", buf->len ? "\n" : "");
-                add_stream(buf, &error, result->truncated.stderr_bytes, result);
+        const struct run_result *result = parts->result;
+        render_output(parts, buf);
+        render_stderr(parts, "STDERR: ", buf);
+        if (result->status != status_COMPLETED) {
+                render_new_line(buf);
+                buf_printf(buf, "%s: %s\n", status_name(result->status), render_reason(result));
         }
-        if (result->status != status_COMPLETED)
-                buf_printf(buf, "%s%s: %s", buf->len ? "\n" : "", status_name(result->status), reason(result));
-        buf_add(buf, "\n", 1);
 }
 
 /* The first and the last part of a text, so that the useful end of a traceback stays. */
 static void add_cut(struct buf *buf, const struct bytes *bytes, size_t max)
 {
         if (bytes->len <= max) {
-                add_bytes(buf, bytes);
+                buf_add(buf, bytes->bytes ? bytes->bytes : "", bytes->len);
                 return;
         }
         size_t head = max / 2, tail = max - head;
@@ -127,109 +102,56 @@ static void add_cut(struct buf *buf, const struct bytes *bytes, size_t max)
         buf_add(buf, bytes->bytes + bytes->len - tail, tail);
 }
 
+#define BRIEF_STREAM_MAX 500       /* bytes of a stream or value */
+#define BRIEF_SENTENCE_MAX 300     /* bytes of a sentence of the feedback */
+
 static void add_brief_part(struct buf *buf, const char *title, const struct bytes *bytes)
 {
         if (!bytes->len)
                 return;
         buf_printf(buf, "%s:\n", title);
-        add_cut(buf, bytes, 500);
+        add_cut(buf, bytes, BRIEF_STREAM_MAX);
         buf_add(buf, "\n", 1);
 }
 
-static void brief(const struct run_result *result, struct buf *buf)
+static void brief(const struct render_parts *parts, struct buf *buf)
 {
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
+        const struct run_result *result = parts->result;
         buf_printf(buf, "status: %s", status_name(result->status));
         if (HAS(result, run_result, exit_code))
                 buf_printf(buf, ", exit_code: %" PRId64, result->exit_code);
         buf_printf(buf, ", duration: %.2fs, memory: %.1f MB\n", result->usage.wall_ms / 1000,
                    (double)result->usage.memory_peak_bytes / 1e6);
-        add_brief_part(buf, "stdout", &out);
-        add_brief_part(buf, "value", &value);
-        add_brief_part(buf, "stderr", &error);
-        for (size_t i = 0; i < result->feedback_n; i++)
-                buf_printf(buf, "%.300s\n", result->feedback[i]);
-}
-
-/* A stream on lines of its own, below its title; nothing where it is empty. */
-static void add_part(struct buf *buf, const char *title, const struct bytes *bytes, uint64_t missing,
-        const struct run_result *result)
-{
-        if (!bytes->len)
-                return;
-        buf_printf(buf, "%s", title);
-        add_stream(buf, bytes, missing, result);
-        buf_add(buf, "\n", 1);
-}
-
-/* The sentences of the older systems come first as they were; what they left out of what was printed follows them. */
-#define PRINTED_BEFORE "Output before that:\n"
-
-static void linx(const struct run_result *result, struct buf *buf)
-{
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
-        if (result->status == status_COMPLETED) {
-                buf_printf(buf,
-                        out.len || error.len || value.len ? "Code executed successfully:\n"
-                                                          : "Code executed successfully (no output)\n");
-                add_part(buf, "", &out, result->truncated.stdout_bytes, result);
-                add_value(buf, &value, result);
-                buf_printf(buf, value.len ? "\n" : "");
-                add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
-        } else {
-                buf_printf(buf, "Code execution failed:\n");
-                add_part(buf, "", &error, result->truncated.stderr_bytes, result);
-                buf_printf(buf, "%s\n", reason(result));
-                add_part(buf, PRINTED_BEFORE, &out, result->truncated.stdout_bytes, result);
+        add_brief_part(buf, "stdout", &parts->out);
+        add_brief_part(buf, "value", &parts->value);
+        add_brief_part(buf, "stderr", &parts->error);
+        for (size_t i = 0; i < result->feedback_n; i++) {
+                const struct bytes sentence = { result->feedback[i], strlen(result->feedback[i]) };
+                add_cut(buf, &sentence, BRIEF_SENTENCE_MAX);
+                buf_add(buf, "\n", 1);
         }
 }
 
-/* Whether standard error says what went wrong: an exit status says no more, and of a limit it knows nothing. */
-static bool is_told(const struct run_result *result)
-{
-        return result->stderr.len &&
-                (result->status == status_FAILED || (result->status == status_SYNTAX_ERROR && result->error.type));
-}
+/* ---- all forms ---- */
 
-static void codemie(const struct run_result *result, struct buf *buf)
-{
-        struct bytes out = stripped(&result->stdout), error = stripped(&result->stderr), value = value_of(result);
-        if (result->status == status_TIMEOUT) {
-                buf_printf(buf,
-                        "Code execution timed out after %g seconds. This may indicate an infinite loop or a resource-intensive "
-                        "operation. Please review your code and consider optimizing it.\n",
-                        (double)result->limits.wall_ms / 1000);
-                add_part(buf, PRINTED_BEFORE, &out, result->truncated.stdout_bytes, result);
-                add_part(buf, "STDERR:\n", &error, result->truncated.stderr_bytes, result);
-                return;
-        }
-        bool good = result->status == status_COMPLETED;
-        if (!good)
-                buf_printf(buf, "Code execution failed.\n\n");
-        if (good && !out.len && !error.len && !value.len)
-                buf_printf(buf, "Code executed successfully with no output.");
-        add_stream(buf, &out, result->truncated.stdout_bytes, result);
-        add_value(buf, &value, result);
-        if (error.len) {
-                buf_printf(buf, "%sSTDERR:\n", out.len || value.len ? "\n" : "");
-                add_stream(buf, &error, result->truncated.stderr_bytes, result);
-        }
-        if (!good && !is_told(result))
-                buf_printf(buf, "%s%s", out.len || error.len ? "\n" : "", reason(result));
-        buf_add(buf, "\n", 1);
-}
+static void (*const forms[])(const struct render_parts *parts, struct buf *buf) = {
+        [text_form_PLAIN] = plain,
+        [text_form_BRIEF] = brief,
+        [text_form_KODEAGENT] = render_kodeagent,
+        [text_form_AGENTOS] = render_agentos,
+        [text_form_LINX] = render_linx,
+        [text_form_CODEMIE] = render_codemie,
+        [text_form_MCP_LIGHT] = render_mcp_light,
+};
 
-int render_text(const char *format, const struct run_result *result, struct buf *buf, struct csn_error *err)
+void render_text(int form, const struct run_result *result, struct buf *buf)
 {
-        static const struct {
-                const char *name;
-                void (*render)(const struct run_result *result, struct buf *buf);
-        } formats[] = { { "plain", plain }, { "brief", brief }, { "linx", linx }, { "codemie", codemie } };
-        for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-                if (strcmp(formats[i].name, format) == 0) {
-                        formats[i].render(result, buf);
-                        add_files(result, buf);
-                        return 0;
-                }
-        return err_field(err, "--format", "there is no format \"%.40s\"; known are %s", format, render_formats);
+        const struct render_parts parts = { .result = result,
+                .out = stripped(&result->stdout),
+                .error = stripped(&result->stderr),
+                .value = value_of(result) };
+        forms[form](&parts, buf);
+        add_files(result, buf);
+        if (!buf->len)
+                buf_add(buf, "\n", 1);
 }

@@ -160,8 +160,8 @@ const char *verdict_time_limit(const struct evidence *evidence)
 /*
  * Whether a program that ran out of time was computing or waiting.  It could compute for its share of the wall time, by
  * one thread at most, and was held back while it was throttled: a loop uses nearly all of what is left, and a sleep
- * nothing.  Where the host was busy, a loop got no more than its part (fair_milli); a program that used about so much,
- * or was between, has both causes named.
+ * nothing.  Time on a run queue is no sleep.  Where that is not known and the host was busy, a loop got no more than
+ * its part (fair_milli); a program that used about so much, or was between, has both causes named.
  */
 static const char *timeout_cause(const struct evidence *evidence, struct arena *arena)
 {
@@ -170,15 +170,22 @@ static const char *timeout_cause(const struct evidence *evidence, struct arena *
         uint64_t share = limits->cpu_milli && limits->cpu_milli < 1000 ? limits->cpu_milli : 1000;
         uint64_t allowed_us = how->wall_us / 1000 * share;
         bool throttled = how->throttled_us * 10 > how->wall_us;
-        if (how->cpu_us * 2 > allowed_us && (share < 1000 || throttled))
+        /* CPU time and time on a run queue; the rest of the wall time is sleep.  0: no /proc/PID/schedstat. */
+        uint64_t runnable_us = how->waited_us ? how->cpu_us + how->waited_us : 0;
+        bool computed = how->cpu_us * 2 > allowed_us || runnable_us * 4 > how->wall_us * 3;
+        if (computed && (share < 1000 || throttled))
                 return arena_text(arena,
                         "It was computing all the time (CPU, not sleep), as much as its share of the processors, cpu_milli=%" PRIu64
                         ", let it: check for infinite loops, optimize, or raise the share.",
                         limits->cpu_milli);
-        if (how->cpu_us * 2 > allowed_us)
+        if (computed && how->cpu_us * 2 <= allowed_us)
+                return "It was computing all the time (CPU, not sleep), with less than half of a CPU, because this host was busy with other programs: check for infinite loops or optimize.";
+        if (computed)
                 return "It was computing all the time (CPU, not sleep): check for infinite loops or optimize.";
         uint64_t fair_us =
                 evidence->fair_milli ? min_u64(allowed_us, how->wall_us / 1000 * evidence->fair_milli) : allowed_us;
+        if (runnable_us && runnable_us * 2 < how->wall_us)
+                return "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
         if (throttled || how->cpu_us * 10 > allowed_us || how->cpu_us * 4 > fair_us)
                 return arena_text(arena,
                         "It used less CPU time than it might: it was waiting (sleep, input, a lock, a child), or it was computing and %s.",

@@ -66,6 +66,8 @@ struct complaint {
  */
 const char *feedback_for(const struct complaint *complaint);
 const char *feedback_for_type(const char *language, const char *type);
+/* The advice for a program that does not parse and has lines that begin with a fence, or NULL.  Static text. */
+const char *feedback_for_fences(const struct bytes *code);
 /*
  * The advice for a program of Python or Node that imports a missing module (modules.c): names the module, the installed
  * module with the nearest name, the packages of the run and of an imported image, and how to ask for a package.  NULL:

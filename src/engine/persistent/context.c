@@ -772,7 +772,7 @@ int context_open(struct psandbox *psandbox, const struct context_request *reques
         for (int i = 0; i < 2; i++)
                 capture_init(&context->pending[i], PENDING_MAX);
         snprintf(context->id, sizeof context->id, "ctx_");
-        hex_random(16, context->id + 4);
+        id_new(context->id + 4);
         keep_request(context, request);
         wait_for(context, waiter);
         context->next = psandbox->contexts;
@@ -878,6 +878,7 @@ int context_bind(struct run *run, struct csn_error *err)
         if (!context)
                 return err_field(err, "/context", "there is no context %.60s", request->context);
         run->executor = &executor;
+        run_set_reviewed_tools(run, &context->psandbox->launch.request.tools);
         return context_take_limits(run, context, err);
 }
 

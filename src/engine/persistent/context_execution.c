@@ -70,13 +70,17 @@ bool context_make_text(struct context *context, const struct run *run, bool firs
         /* A fork of a zygote comes in the home directory. */
         if (first && context->instance && !HAS(&run->launch.request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
-        const struct bytes *code = &run->launch.request.code;
+        const struct bytes *code = &run->launch.request.code, *prelude = &run->launch.request.prelude;
         char *rest = model_write(json, JSON_COMPACT);
         struct buf text;
         /* Without a tree, which would copy a long program once more. */
-        buf_init(&text, (rest ? strlen(rest) : 0) + 6 * code->len + KIB);
+        buf_init(&text, (rest ? strlen(rest) : 0) + 6 * (code->len + prelude->len) + KIB);
         bool fits = rest && buf_printf(&text, "{\"code\":") &&
-                model_put_text(&text, code->bytes ? code->bytes : "", code->len) && buf_add(&text, ",", 1) &&
+                model_put_text(&text, code->bytes ? code->bytes : "", code->len) &&
+                (!HAS(&run->launch.request, run_request, prelude) ||
+                        (buf_printf(&text, ",\"prelude\":") &&
+                                model_put_text(&text, prelude->bytes ? prelude->bytes : "", prelude->len))) &&
+                buf_add(&text, ",", 1) &&
                 buf_add(&text, rest + 1, strlen(rest + 1));
         if (!fits)
                 buf_done(&text);

@@ -174,6 +174,25 @@ static void take_limits(struct run *run, const struct psandbox *psandbox)
         MARK(&run->launch.request, run_request, limits);
 }
 
+/*
+ * Each execution is checked by the source policy of the sandbox's profile, or else of the profile in the settings: no
+ * sandbox is a way around the policy.  Packages of the profile are in the sandbox already.
+ */
+static void take_policy(struct run *run, const struct psandbox *psandbox)
+{
+        struct run_request *request = &run->launch.request;
+        const char *name = psandbox->launch.request.profile;
+        struct profile profile;
+        struct csn_error err;
+        if (HAS(request, run_request, profile) ||
+                profile_find(run->launch.settings, name, &run->launch.arena, &profile, &err) < 0 ||
+                !HAS(&profile.request, run_request, policy))
+                return;
+        SET(request, run_request, profile, arena_text(&run->launch.arena, "%s", name));
+        request->packages_n = 0;
+        MARK(request, run_request, packages);
+}
+
 int context_take_limits(struct run *run, const struct context *context, struct csn_error *err)
 {
         struct run_request *request = &run->launch.request;
@@ -182,6 +201,13 @@ int context_take_limits(struct run *run, const struct context *context, struct c
                 HAS(request, run_request, work_dir) || HAS(request, run_request, workspace))
                 return err_field(err, "/context",
                         "an execution in a context has no files, exports, stdin or args of its own; use the files of its sandbox");
+        if (request->modules_n || HAS(request, run_request, input))
+                return err_field(err, request->modules_n ? "/modules" : "/input",
+                        "an execution in a context has no modules and no input of its own; write files of its sandbox");
+        if (HAS(request, run_request, prelude) && context->language != &lang_python)
+                return err_field(err, "/prelude",
+                        "a context of %s has no prelude; execute its text once before, for what it defines lasts",
+                        context->language->title);
         if (HAS(request, run_request, tools))
                 return err_field(err, "/tools",
                         "an execution in a context has the tools of its sandbox; give tools when that is made");
@@ -196,6 +222,7 @@ int context_take_limits(struct run *run, const struct context *context, struct c
                 check_bounds(&request->limits, &context->psandbox->bounds, err) < 0)
                 return -err->code;
         take_limits(run, context->psandbox);
+        take_policy(run, context->psandbox);
         /*
          * Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made.
          */

@@ -708,7 +708,7 @@ int psandbox_open(struct engine *engine, const struct sandbox_request *request, 
         psandbox->launch.volumes_owner = engine->volume_source_owner;
         psandbox->launch.owner_key = psandbox->owner;
         snprintf(psandbox->id, sizeof psandbox->id, "sbx_");
-        hex_random(16, psandbox->id + 4);
+        id_new(psandbox->id + 4);
         snprintf(psandbox->owner, sizeof psandbox->owner, "%s", owner);
         if (prepare(psandbox, request, err) < 0) {
                 loop_untimer(engine->loop, &psandbox->ttl);

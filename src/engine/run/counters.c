@@ -13,6 +13,25 @@ static void observe(struct histogram *histogram, double seconds)
         histogram->sum += seconds;
 }
 
+void counters_add_review(struct engine *engine, const struct review *review)
+{
+        struct counters *counters = &engine->counters;
+        const struct review_usage *usage = &review->usage;
+        if (review->verdict >= 0 && review->verdict < COUNTED_VERDICTS)
+                counters->reviews[review->verdict]++;
+        if (review->verdict != review_verdict_SKIPPED && !review->cached)
+                observe(&counters->review_time, review->latency_ms / 1000);
+        if (!HAS(review, review, usage))
+                return;
+        counters->review_calls += usage->calls;
+        counters->review_usage_missing += usage->usage_missing;
+        counters->review_tokens[TOKENS_PROMPT] += usage->prompt_tokens;
+        counters->review_tokens[TOKENS_COMPLETION] += usage->completion_tokens;
+        counters->review_tokens[TOKENS_CACHED] += usage->cached_tokens;
+        counters->review_tokens[TOKENS_REASONING] += usage->reasoning_tokens;
+        counters->review_nanousd += usage->cost_nanousd;
+}
+
 void counters_add(struct run *run)
 {
         struct counters *counters = &run->engine->counters;

@@ -51,7 +51,7 @@ struct layer_source {
          * (with the field of the request); CSN_E_SYSTEM with the field "/packages" (the packages cannot be installed).
          */
         int (*find)(void *owner, struct layer_query *query, struct csn_error *err);
-        /* The asker has gone.  A build goes on while other queries wait for the build. */
+        /* End a query without an answer.  A build goes on while other queries wait for the build. */
         void (*forget)(void *owner, struct layer_query *query);
         /*
          * The engine ends: queries are not answered any more, and forget() is not called.  Loop, runs and helper

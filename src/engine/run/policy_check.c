@@ -5,6 +5,10 @@
 
 #include <inttypes.h>
 
+/* Of check_request.tools in fields.def. */
+#define CHECK_NAMES 1000
+#define CHECK_NAME_MAX 200
+
 static int start_worker(int sock, pid_t *ret_pid, struct csn_error *err)
 {
         return helpers_spawn(WIRE_START_POLICY, sock, ret_pid, err);
@@ -28,7 +32,8 @@ void run_reload_policies(struct engine *engine)
 struct checker *engine_checker(struct engine *engine, const struct check *check)
 {
         const struct checker_paths paths = paths_of(engine);
-        struct checker **checker = &engine->checkers[check->request.code.len > CHECK_SHORT_MAX];
+        size_t len = check->request.code.len + check->request.prelude.len;
+        struct checker **checker = &engine->checkers[len > CHECK_SHORT_MAX];
         if (!*checker)
                 checker_open(engine->loop, &paths, checker);
         return *checker;
@@ -72,6 +77,24 @@ static void on_checked(struct check *check)
         run->checked(run);
 }
 
+/* Tools that the request names: "get" of "server.get"; a pattern names none. */
+static void name_tools(struct run *run, struct check_request *request)
+{
+        const struct tools_request *tools = &run->launch.request.tools;
+        struct arena *arena = &run->launch.arena;
+        request->tools = arena_alloc(arena, (tools->allow_n + tools->client_n + 1) * sizeof *request->tools);
+        for (size_t i = 0; i < tools->allow_n; i++) {
+                const char *dot = strrchr(tools->allow[i], '.'), *name = dot ? dot + 1 : tools->allow[i];
+                if (!strpbrk(name, "*?[") && strlen(name) <= CHECK_NAME_MAX)
+                        request->tools[request->tools_n++] = arena_text(arena, "%s", name);
+        }
+        for (size_t i = 0; i < tools->client_n; i++)
+                request->tools[request->tools_n++] = tools->client[i].name;
+        request->tools_n = request->tools_n < CHECK_NAMES ? request->tools_n : CHECK_NAMES;
+        if (request->tools_n)
+                MARK(request, check_request, tools);
+}
+
 void run_check(struct run *run, void (*checked)(struct run *run))
 {
         struct check_request *request = &run->check.request;
@@ -85,10 +108,23 @@ void run_check(struct run *run, void (*checked)(struct run *run))
                 request->allow_imports_n = run->launch.request.allow_imports_n;
                 MARK(request, check_request, allow_imports);
         }
+        if (HAS(&run->launch.request, run_request, forbidden_modules)) {
+                request->forbidden_modules = run->launch.request.forbidden_modules;
+                request->forbidden_modules_n = run->launch.request.forbidden_modules_n;
+                MARK(request, check_request, forbidden_modules);
+        }
+        if (HAS(&run->launch.request, run_request, prelude) && !run->own_prelude)
+                SET(request, check_request, prelude, run->launch.request.prelude);
+        name_tools(run, request);
         policy_defaults(request);
         run->checked = checked;
         run->check.done = on_checked;
         run->check.owner = run;
         run->check.key = run->owner_key;
         checker_start(engine_checker(run->engine, &run->check), &run->check);
+}
+
+void run_set_own_prelude(struct run *run)
+{
+        run->own_prelude = true;
 }

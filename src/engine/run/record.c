@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 #include <sys/wait.h>
 
 #define FEEDBACK_MAX 16
+#define HOST_MISSING_MAX 20                /* as in fields.def */
+#define PRELUDE_FAILED "prelude_failed"
 
 /* ---- what the program says of itself ---- */
 
@@ -47,6 +50,14 @@ static bool is_blank(const char *text)
         return !text || !text[strspn(text, " \t\r\n")];
 }
 
+/* As the last line of a traceback of Python has it: "NameError: name 'x' is not defined". */
+static char *summary_of(struct arena *arena, const char *type, const char *message)
+{
+        const char *line = is_blank(message) ? "" : message;
+        return cut(arena,
+                arena_text(arena, "%s%s%.*s", type, line[0] ? ": " : "", (int)strcspn(line, "\r\n"), line), 1000);
+}
+
 /* SYNTAX and ERROR frames have the same members (docs/protocols/runner-channel.md). */
 static void take_error(struct run *run, json_t *json, struct failure *ret)
 {
@@ -58,6 +69,8 @@ static void take_error(struct run *run, json_t *json, struct failure *ret)
         if (type)
                 SET(ret, failure, type, cut(arena, type, 200));
         SET(ret, failure, message, cut(arena, is_blank(message) ? "raised without a message" : message, 10000));
+        if (type)
+                SET(ret, failure, summary, summary_of(arena, type, message));
         if (line > 0)
                 SET(ret, failure, line, (uint64_t)line);
         if (column > 0)
@@ -162,6 +175,8 @@ static void take_displays(struct run *run)
 static void look_at_disk(const struct run *run, struct evidence *evidence)
 {
         struct statfs fs;
+        evidence->home_full = run->how.home_full;
+        evidence->inodes_full = run->how.inodes_full;
         if (run->home_fd < 0 || run->launch.backend != &backend_native || fstatfs(run->home_fd, &fs) < 0)
                 return;
         evidence->home_full = fs.f_blocks > 0 && fs.f_bfree == 0;
@@ -200,7 +215,7 @@ static const char *advise(struct run *run, int error_errno)
                 .traceback = error->traceback,
                 .traceback_n = error->traceback_n,
                 .error_errno = error_errno,
-                .no_network = run->launch.backend == &backend_native && run->launch.request.network == network_NONE,
+                .no_network = run->launch.backend->has_sockets && run->launch.request.network == network_NONE,
                 .code = run->launch.request.code,
                 .printed = result->stderr,
                 .exit_status = HAS(result, run_result, exit_code) ? (int)result->exit_code : -1,
@@ -252,8 +267,15 @@ static void decide(struct run *run)
                 SET(&result->error, failure, message, arena_copy(arena, message, strlen(message)));
         if (status == status_SYNTAX_ERROR && is_kind_of_syntax_error(text_of(syntax, "type")))
                 hint = feedback_for_type(run->launch.language->name, text_of(syntax, "type"));
+        if (status == status_SYNTAX_ERROR && feedback_for_fences(&run->launch.request.code))
+                hint = feedback_for_fences(&run->launch.request.code);
         if (!hint && status == status_FAILED)
                 hint = advise(run, evidence.error_errno);
+        if (status == status_FAILED && json_is_true(json_object_get(error, "prelude"))) {
+                SET(&result->error, failure, code, arena_text(arena, PRELUDE_FAILED));
+                SET(&result->error, failure, field, arena_text(arena, "/prelude"));
+                hint = "The prelude failed, and the program did not run. Line and text are those of the prelude.";
+        }
         if (status == status_TIMEOUT)
                 SET(&result->error, failure, limit, arena_text(arena, "%s", verdict_time_limit(&evidence)));
         if (hint)
@@ -275,6 +297,37 @@ static void decide(struct run *run)
 }
 
 /* ---- the parts of the record ---- */
+
+#define TAIL_LINES 5               /* of standard error */
+#define TAIL_LINE_MAX 1000         /* bytes of one */
+
+/* The last lines of standard error, which have the useful end of a traceback. */
+static void record_tail(struct run *run)
+{
+        struct arena *arena = &run->launch.arena;
+        const struct bytes *text = &run->result.stderr;
+        size_t end = text->len, n = 0;
+        char *lines[TAIL_LINES];
+        while (end && (text->bytes[end - 1] == '\n' || text->bytes[end - 1] == '\r'))
+                end--;
+        for (size_t from = end; end && n < TAIL_LINES; end = from ? from - 1 : 0, from = end) {
+                size_t len;
+                while (from && text->bytes[from - 1] != '\n')
+                        from--;
+                lines[n++] = cut(arena, model_utf8(arena, text->bytes + from, end - from, &len), TAIL_LINE_MAX);
+                if (!from)
+                        break;
+        }
+        if (!n || !HAS(&run->result, run_result, error))
+                return;
+        struct failure *error = &run->result.error;
+        error->tail = arena_alloc(arena, n * sizeof *error->tail);
+        while (error->tail_n < n) {
+                error->tail[error->tail_n] = lines[n - 1 - error->tail_n];
+                error->tail_n++;
+        }
+        MARK(error, failure, tail);
+}
 
 static void record_exit(struct run *run)
 {
@@ -329,6 +382,29 @@ static void record_output(struct run *run)
                         run->launch.request.limits.output_bytes);
 }
 
+/* The home directory of a sandbox is a tmpfs of its own; its root directory is one of its inodes (tmpfs(5)). */
+static void record_disk(struct run *run)
+{
+        struct statfs fs;
+        struct usage *usage = &run->result.usage;
+        if (run->home_fd < 0 || run->launch.backend != &backend_native || fstatfs(run->home_fd, &fs) < 0 ||
+                fs.f_type != TMPFS_MAGIC || fs.f_files <= fs.f_ffree)
+                return;
+        SET(usage, usage, disk_bytes, (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize);
+        SET(usage, usage, disk_files, (uint64_t)(fs.f_files - fs.f_ffree - 1));
+}
+
+static void record_traffic(struct run *run)
+{
+        struct usage *usage = &run->result.usage;
+        if (!run->has_traffic)
+                return;
+        SET(usage, usage, network_connections, run->traffic.connections);
+        SET(usage, usage, network_refused, run->traffic.refused);
+        SET(usage, usage, network_in_bytes, run->traffic.in_bytes);
+        SET(usage, usage, network_out_bytes, run->traffic.out_bytes);
+}
+
 static void record_usage(struct run *run)
 {
         const struct wire_exit *how = &run->how;
@@ -343,12 +419,29 @@ static void record_usage(struct run *run)
                 SET(usage, usage, memory_peak_bytes, how->memory_peak);
         if (how->pids_peak)
                 SET(usage, usage, processes_peak, how->pids_peak);
+        record_disk(run);
+        record_traffic(run);
+}
+
+/* Of a worker of a gateway. */
+static void record_host(const struct engine *engine, struct arena *arena, struct boundary *boundary)
+{
+        const char *names = engine->host_missing;
+        SET(boundary, boundary, tier, arena_text(arena, "%s", engine->host_tier));
+        boundary->missing = arena_alloc(arena, HOST_MISSING_MAX * sizeof *boundary->missing);
+        for (size_t len; *names && boundary->missing_n < HOST_MISSING_MAX; names += len + (names[len] == ' ')) {
+                len = strcspn(names, " ");
+                boundary->missing[boundary->missing_n++] = arena_copy(arena, names, len);
+        }
+        MARK(boundary, boundary, missing);
 }
 
 static void record_boundary(struct run *run)
 {
         boundary_describe(&run->launch, &run->boundary, run->no_proxy, &run->launch.arena, &run->result.boundary);
         MARK(&run->result, run_result, boundary);
+        if (run->engine->host_tier)
+                record_host(run->engine, &run->launch.arena, &run->result.boundary);
 }
 
 /* ---- inputs ---- */
@@ -364,6 +457,7 @@ static void record_inputs(struct run *run)
                 SET(file, taken_file, name, arena_text(&run->launch.arena, "%s", run->launch.inputs[i].name));
                 SET(file, taken_file, size_bytes, run->launch.digests[i].size);
                 SET(file, taken_file, sha256, arena_text(&run->launch.arena, "%s", run->launch.digests[i].sha256));
+                SET(file, taken_file, ms, run->launch.digests[i].ms);
                 result->inputs_n++;
         }
 }
@@ -388,9 +482,10 @@ static void record_feedback(struct run *run)
         const struct failure *error = &result->error;
         if (!HAS(result, run_result, error))
                 return;
+        const char *where = error->code && strcmp(error->code, PRELUDE_FAILED) == 0 ? "Prelude, line" : "Line";
         if (error->type && HAS(error, failure, line))
                 say(run,
-                        arena_text(&run->launch.arena, "Line %" PRIu64 ": %s: %s", error->line, error->type,
+                        arena_text(&run->launch.arena, "%s %" PRIu64 ": %s: %s", where, error->line, error->type,
                                 error->message));
         else if (error->type)
                 say(run, arena_text(&run->launch.arena, "%s: %s", error->type, error->message));
@@ -415,6 +510,7 @@ static void record_refusal(struct run *run)
 {
         static const struct { int code, status; bool retryable; } rows[] = {
                 { CSN_E_INPUT, status_BAD_REQUEST, false },
+                { CSN_E_PROFILE, status_BAD_REQUEST, false },
                 { CSN_E_LANGUAGE, status_UNSUPPORTED_LANGUAGE, false },
                 { CSN_E_UNSUPPORTED, status_ISOLATION_UNAVAILABLE, false },
                 { CSN_E_BUSY, status_CAPACITY, true },
@@ -465,14 +561,36 @@ static void record_blocked(struct run *run)
         const struct check_result *check = &run->check.result;
         SET(result, run_result, status, status_BLOCKED);
         SET(&result->error, failure, message, check->reason);
+        if (HAS(check, check_result, code))
+                SET(&result->error, failure, code, check->code);
         MARK(result, run_result, error);
+        if (!HAS(check, check_result, code) || strcmp(check->code, PRELUDE_FAILED) != 0)
+                say(run, "Code violates sandbox security rules; avoid system calls and I/O.");
         say(run, check->reason);
         for (size_t i = 0; i < check->findings_n; i++) {
                 const struct finding *finding = &check->findings[i];
-                say(run, arena_text(&run->launch.arena, "Line %" PRIu64 ": %s", finding->line, finding->message));
+                say(run,
+                        arena_text(&run->launch.arena, "%s %" PRIu64 ": %s",
+                                HAS(finding, finding, file) ? "Prelude, line" : "Line", finding->line,
+                                finding->message));
                 if (HAS(finding, finding, advice))
                         say(run, finding->advice);
         }
+}
+
+static void record_review(struct run *run)
+{
+        if (!run->review.answered)
+                return;
+        run->result.review = run->review.review;
+        MARK(&run->result, run_result, review);
+}
+
+/* run->result.error is set (review.c). */
+static void record_refused_by_review(struct run *run)
+{
+        SET(&run->result, run_result, status, status_BLOCKED);
+        say(run, run->result.error.message);
 }
 
 static void record_request(struct run *run)
@@ -490,6 +608,7 @@ static void record_request(struct run *run)
         if (HAS(request, run_request, member)) \
                 SET(result, run_result, member, request->member)
         KEEP(profile);
+        KEEP(format);
         KEEP(task_id);
         KEEP(user);
         KEEP(workspace);
@@ -555,8 +674,11 @@ void run_record(struct run *run)
         record_request(run);
         record_inputs(run);
         record_findings(run);
+        record_review(run);
         if (run->refusal.code) {
                 record_refusal(run);
+        } else if (run->blocked_by_review) {
+                record_refused_by_review(run);
         } else if (run->blocked) {
                 record_blocked(run);
         } else {
@@ -569,6 +691,7 @@ void run_record(struct run *run)
                 if (run->displays)
                         take_displays(run);
                 decide(run);
+                record_tail(run);
                 if (run->launch.compile_only && result->status == status_COMPLETED &&
                         HAS(&run->check.result, check_result, reason)) {
                         check_unreadable(&run->check);
@@ -578,6 +701,7 @@ void run_record(struct run *run)
                 record_feedback(run);
         }
         record_times(run);
+        run_record_stages(run);
         result->warnings = run->launch.warnings;
         result->warnings_n = run->launch.warnings_n;
 }

@@ -30,10 +30,10 @@ static void degrade(struct boundary *boundary, struct arena *arena, const char *
         boundary->isolation = isolation_DEGRADED;
 }
 
-/* A backend without a network namespace of its own reports only what the request asked for. */
+/* A backend without sockets of its own reports only what the request asked for. */
 static const char *network_of(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy)
 {
-        if (launch->backend != &backend_native)
+        if (!launch->backend->has_sockets)
                 return launch->backend == &backend_host           ? "host"
                         : launch->request.network == network_NONE ? "none"
                                                                   : "remote";
@@ -51,18 +51,15 @@ void boundary_describe(const struct launch *launch, const struct wire_boundary *
         static const char *const controllers[] = { "memory", "cpu", "pids" };
         static const uint64_t controller_bits[] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS };
         static const char *const modes[] = { "none", "v1", "v2" };
-        bool host = launch->backend == &backend_host, here = launch->backend == &backend_native;
-        *ret = (struct boundary){ .backend = fixed(launch->backend->name),
-                .isolation = host ? isolation_ABSENT
-                        : here    ? isolation_FULL
-                                  : isolation_REMOTE };
+        bool here = launch->backend == &backend_native, contained = launch->backend->isolation == isolation_CONTAINER;
+        *ret = (struct boundary){ .backend = fixed(launch->backend->name), .isolation = launch->backend->isolation };
         ret->namespaces = name_bits(arena, fact->namespaces, kinds, kind_bits, ARRAY_LEN(kinds), &ret->namespaces_n);
         ret->controllers = name_bits(arena, fact->controllers, controllers, controller_bits, ARRAY_LEN(controllers),
                 &ret->controllers_n);
         ret->seccomp = fact->seccomp == 1;
         ret->landlock_abi = fact->landlock_abi;
         ret->no_new_privileges = fact->no_new_privs == 1;
-        if (here)
+        if (here || contained)
                 SET(ret, boundary, capabilities, fact->capabilities);
         ret->cgroup = fixed(modes[fact->cgroup < ARRAY_LEN(modes) ? fact->cgroup : 0]);
         ret->network = fixed(network_of(launch, fact, no_proxy));
@@ -72,6 +69,12 @@ void boundary_describe(const struct launch *launch, const struct wire_boundary *
         ret->own_uid = fact->own_uid == 1;
         ret->rootless = fact->rootless == 1;
         ret->strict_proc = fact->proc_strict == 1;
+        if (contained && (!fact->seccomp || !fact->no_new_privs || fact->capabilities))
+                degrade(ret, arena,
+                        "container: the kernel reports no seccomp filter, new privileges, or capabilities; see the other members, and "
+                        "the configuration of the engine");
+        if (contained && fact->controllers != WIRE_CTL_ALL)
+                degrade(ret, arena, "limits: the engine did not limit memory, cpu and processes of the container");
         if (here && fact->controllers != WIRE_CTL_ALL)
                 degrade(ret, arena,
                         "limits: without the controllers for memory, cpu and pids, rlimits and a poll stand in; run as root, or in a "

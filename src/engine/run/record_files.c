@@ -135,6 +135,12 @@ static bool is_pattern(const struct export_rule *rule)
         return strpbrk(rule->pattern, "*?[\\") != NULL;
 }
 
+/* A pattern for whatever there is, from which nothing can be missing. */
+static bool is_for_all(const struct export_rule *rule)
+{
+        return !rule->pattern[strspn(rule->pattern, "*")];
+}
+
 static const char *why_missing(struct run *run, const char *name)
 {
         struct csn_error err;
@@ -148,22 +154,23 @@ static const char *why_missing(struct run *run, const char *name)
                                 : "it is behind a link, or cannot be read";
 }
 
-/*
- * A file that is asked for by its very name has an entry that says why there is none; of a pattern warn_lost() tells.
- */
+/* An export that fits no file has an entry that says why. */
 static void record_missing(struct run *run, const struct file_list *list)
 {
         struct run_result *result = &run->result;
         for (size_t i = 0; i < run->launch.request.exports_n; i++) {
                 const struct export_rule *rule = &run->launch.request.exports[i];
-                if (is_pattern(rule) || fits_any(rule->pattern, list))
+                if (is_for_all(rule) || fits_any(rule->pattern, list))
                         continue;
                 struct output_file *file = &result->files[result->files_n++];
                 SET(file, output_file, name, rule->pattern);
                 SET(file, output_file, size_bytes, 0);
                 SET(file, output_file, mime, (char *)(uintptr_t)(files_mime(rule->pattern, "", 0)));
                 SET(file, output_file, changed, false);
-                SET(file, output_file, error, arena_text(&run->launch.arena, "%s", why_missing(run, rule->pattern)));
+                SET(file, output_file, error,
+                        arena_text(&run->launch.arena, "%s",
+                                is_pattern(rule) ? "no new or changed regular file has such a name"
+                                                 : why_missing(run, rule->pattern)));
         }
 }
 
@@ -184,11 +191,11 @@ static bool is_wanted_here(const struct run *run, const char *name)
 static void add_lost(struct buf *text, size_t *n, const char *name, const char *why)
 {
         if ((*n)++ < LOST_SHOWN)
-                buf_printf(text, "%s%.50s: %.60s", text->len ? "; " : "", name, why);
+                buf_printf(text, "%s%.40s: %.90s", text->len ? "; " : "", name, why);
 }
 
 /* One warning for all that was to be exported and is not. */
-static void warn_lost(struct run *run, const struct file_list *list)
+static void warn_lost(struct run *run)
 {
         const struct run_result *result = &run->result;
         struct buf text;
@@ -198,14 +205,8 @@ static void warn_lost(struct run *run, const struct file_list *list)
         for (size_t i = 0; i < result->files_n; i++)
                 if (HAS(&result->files[i], output_file, error) && is_wanted_here(run, result->files[i].name))
                         add_lost(&text, &n, result->files[i].name, result->files[i].error);
-        for (size_t i = 0; i < run->launch.request.exports_n; i++) {
-                const struct export_rule *rule = &run->launch.request.exports[i];
-                exports = exports || HAS(rule, export_rule, path);
-                bool all =
-                        !rule->pattern[strspn(rule->pattern, "*")]; /* whatever there is, and so nothing is missing */
-                if (HAS(rule, export_rule, path) && is_pattern(rule) && !all && !fits_any(rule->pattern, list))
-                        add_lost(&text, &n, rule->pattern, "no new or changed regular file has such a name");
-        }
+        for (size_t i = 0; i < run->launch.request.exports_n; i++)
+                exports = exports || HAS(&run->launch.request.exports[i], export_rule, path);
         if (result->files_truncated && (exports || (run->launch.work_fd >= 0 && !run->launch.entered)))
                 add_lost(&text, &n, "all other files", "there are more than output_files allows, or they lie too deep");
         if (n > LOST_SHOWN)
@@ -271,5 +272,5 @@ void run_record_files(struct run *run)
                         "there are more files than output_files=%" PRIu64 ", or deeper than %d "
                         "folders",
                         run->launch.request.limits.output_files, FILES_DEPTH_MAX);
-        warn_lost(run, &list);
+        warn_lost(run);
 }

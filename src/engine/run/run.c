@@ -1,6 +1,7 @@
 /* The life of a run: start, cancel, end; see run.h. */
 #include "engine/run/run_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* ---- the end ---- */
@@ -50,6 +51,7 @@ void run_context_over(struct run *run, const struct wire_exit *how)
 {
         run->how = *how;
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
+        run_phase_begin(run, PHASE_RUN);
         run_end(run);
 }
 
@@ -58,6 +60,7 @@ void run_context_over(struct run *run, const struct wire_exit *how)
 static void enqueue(struct run *run, bool front)
 {
         run->queued_us = run->queued_us ? run->queued_us : clock_us();
+        run_phase_begin(run, PHASE_QUEUE);
         if (run->skips_queue) {
                 queue_pass(run);
                 run_begin(run);
@@ -99,6 +102,15 @@ static void on_stats(void *owner, const struct wire_stats *seen)
                 run_quota_end(run);
 }
 
+static void keep_traffic(struct run *run)
+{
+        if (!run->egress)
+                return;
+        run->has_traffic = true;
+        egress_usage(run->egress, &run->traffic.connections, &run->traffic.refused, &run->traffic.in_bytes,
+                &run->traffic.out_bytes);
+}
+
 static void on_exited(void *owner, struct instance *instance, const struct wire_exit *how)
 {
         struct run *run = owner;
@@ -107,9 +119,11 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
         run_quota_note(run, how->cpu_us);
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
-        run->instance = NULL;   /* it is gone already */
+        run->instance = NULL; /* it is gone already */
+        run_phase_begin(run, PHASE_RUN);
         queue_started(run);
         run_drain(run);
+        keep_traffic(run);
         egress_close(run->egress);
         run->egress = NULL;
         struct engine *engine = run->engine;
@@ -135,7 +149,7 @@ static void begin_anew(struct run *run, bool begun)
 {
         if (begun) {
                 run_warn(run, "retried",
-                        "the supervisor ended while the program ran; the program was begun again (retry=safe)");
+                        "the sandbox of the program was lost while it ran; the program was begun again (retry=safe)");
                 for (int i = 0; i < 2; i++) {
                         capture_done(&run->streams[i].capture);
                         capture_init(&run->streams[i].capture, (size_t)run->launch.request.limits.output_bytes);
@@ -151,6 +165,24 @@ static void begin_anew(struct run *run, bool begun)
 }
 
 /*
+ * A process had no free descriptor for the sandbox: cgroups of ended sandboxes hold theirs until the kernel has
+ * released them, which takes longer on a busy machine.  The run goes back to the head of the queue, and the queue
+ * rests for CROWDED_WAIT_US.
+ */
+#define CROWDED_WAIT_US 20000ULL
+#define CROWDED_MAX 250U
+
+static bool waits_for_descriptors(struct run *run, const struct csn_error *error, bool begun)
+{
+        bool crowded = error->code == CSN_E_BUSY && (error->sys == EMFILE || error->sys == ENFILE);
+        if (!crowded || begun || run->cancelled || run->skips_queue || run->crowded >= CROWDED_MAX)
+                return false;
+        run->crowded++;
+        run->engine->crowded_until_us = clock_us() + CROWDED_WAIT_US;
+        return true;
+}
+
+/*
  * A program that may have begun is not begun again, unless its request allows it: what it did outside, by tools or
  * connections, would be done twice.  Nobody but the supervisor knows whether a program began whose sandbox had it.
  */
@@ -159,7 +191,9 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         struct run *run = owner;
         (void)instance;
         struct engine *engine = run->engine;
-        bool lost = error->code == CSN_E_LOST, begun = was_heard(run) || (lost && run->handed_over);
+        /* A program that was heard had begun, even if its sandbox died before the supervisor could say so. */
+        bool heard = was_heard(run), lost = error->code == CSN_E_LOST || (heard && !error->field[0]);
+        bool begun = heard || (lost && run->handed_over);
         bool may_begin = begun ? lost && run->launch.request.retry == retry_SAFE : lost || again;
         may_begin = may_begin && !(lost ? run->lost || run->skips_queue : run->cold) && !run->cancelled;
         run->lost = run->lost || lost;
@@ -169,13 +203,19 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         tool_session_unserve(&run->tool_session);
         run_close_io(run);
         fd_close(&run->home_fd);
-        if (may_begin) {
+        if (waits_for_descriptors(run, error, begun)) {
+                run->has_boundary = run->handed_over = false;
+                enqueue(run, true);
+        } else if (may_begin) {
                 begin_anew(run, begun);
         } else {
                 run->refusal = *error;
                 if (lost && begun)
                         err_set(&run->refusal, CSN_E_LOST, 0,
-                                "the supervisor ended while the program ran; the program may have run in part, and was not begun again (retry=%s)",
+                                "%s; the program may have run in part, and was not begun again (retry=%s)",
+                                error->code == CSN_E_LOST && run->launch.backend == &backend_native
+                                        ? "the supervisor ended while the program ran"
+                                        : error->text,
                                 run->launch.request.retry == retry_SAFE ? "safe" : "never");
                 else if (lost)
                         run->refusal.code = CSN_E_SYSTEM;
@@ -215,7 +255,8 @@ static int begin(struct run *run, struct csn_error *err)
         if (run_quota_begin(run, err) < 0)
                 return -err->code;
         run->launch.program.limits.cpu_ms = run_quota_cpu_max_ms(run);
-        if (engine->pools && !run->cold && run->launch.backend == &backend_native)
+        /* Only process 1 of a new sandbox can write modules: it has their folder before a program's isolation. */
+        if (engine->pools && !run->cold && run->launch.backend == &backend_native && !run->launch.request.modules_n)
                 take_ready(run, &instance, &zygote);
         if (!instance &&
                 instance_new(&engine->instances, run->launch.backend, &run->launch.shape, &instance_user, run,
@@ -237,6 +278,7 @@ void run_begin(struct run *run)
         struct csn_error err = { 0 };
         run->state = RUN_RUNNING;
         run->begun_us = clock_us();
+        run_phase_begin(run, PHASE_PREPARE);
         if (begin(run, &err) == 0)
                 return;
         struct instance *instance = run->instance;
@@ -244,6 +286,12 @@ void run_begin(struct run *run)
         if (instance) {
                 instance_set_user(instance, NULL, NULL);
                 instance_kill(instance);
+        }
+        run->has_boundary = false;
+        if (waits_for_descriptors(run, &err, false)) {
+                run->instance = NULL;
+                enqueue(run, true);
+                return;
         }
         run_finish_refused(run, &err);
 }
@@ -280,6 +328,7 @@ static void on_layers(struct run *run)
                 run_finish_refused(run, &run->refusal);
         } else if (run->executor) {
                 struct csn_error err = { 0 };
+                run_phase_begin(run, PHASE_QUEUE);
                 if (run->executor->submit(run, &err) < 0)
                         run_finish_refused(run, &err);
         } else {
@@ -288,16 +337,34 @@ static void on_layers(struct run *run)
         }
 }
 
+static void on_allowed(struct run *run)
+{
+        if (!run_needs_layers(run)) {
+                on_layers(run);
+                return;
+        }
+        run_phase_begin(run, PHASE_PACKAGES);
+        run_find_layers(run, on_layers);
+}
+
+static void on_review(struct run *run)
+{
+        if (run->blocked)
+                finish_blocked(run);
+        else
+                on_allowed(run);
+}
+
 static void on_policy(struct run *run)
 {
+        if (!run->refusal.code && !run->blocked)
+                run_phase_begin(run, PHASE_REVIEW);
         if (run->refusal.code)
                 run_finish_refused(run, &run->refusal);
-        else if (run->blocked)
-                finish_blocked(run);
-        else if (run_needs_layers(run))
-                run_find_layers(run, on_layers);
+        else if (!run->blocked && run_needs_review(run))
+                run_review(run, on_review);
         else
-                on_layers(run);
+                on_review(run);
 }
 
 static void finish_cancelled(struct run *run)
@@ -319,10 +386,12 @@ static void on_examined(struct run *run)
                 capture_init(&run->streams[i].capture, (size_t)request->limits.output_bytes);
         channel_init(&run->channel, (size_t)request->limits.value_bytes);
         run->channel.has_messages = run->launch.has_messages;
-        if (run->refusal.code || (strcmp(request->policy, "off") == 0 && request->deps != deps_AUTO)) {
+        if (run->refusal.code ||
+                (strcmp(request->policy, "off") == 0 && request->deps != deps_AUTO && !request->forbidden_modules_n)) {
                 on_policy(run);
         } else {
                 run->state = RUN_CHECKING;
+                run_phase_begin(run, PHASE_POLICY);
                 run_check(run, on_policy);
         }
 }
@@ -375,6 +444,7 @@ void run_cancel(struct run *run)
                 return;
         }
         stop_check(run);
+        run_forget_review(run);
         run_forget_layers(run);
         if (run->context) {
                 run->executor->cancel(run);
@@ -404,7 +474,7 @@ struct run *run_new(struct engine *engine)
                 .closing = { .fired = close_later, .owner = run } };
         engine->runs = run;
         snprintf(run->id, sizeof run->id, "run_");
-        hex_random(16, run->id + 4);
+        id_new(run->id + 4);
         launch_init(&run->launch, engine->settings, engine->languages);
         run->launch.id = run->id;
         return run;
@@ -427,6 +497,7 @@ void run_free(struct run *run)
                 run->executor->forget(run);
         queue_remove(run);
         stop_check(run);
+        run_forget_review(run);
         run_forget_layers(run);
         layer_query_release(&run->layers);
         json_decref(run->displays);

@@ -15,6 +15,7 @@
  *   owner, quota   owners, their running work and CPU time; quotas of a run
  *   policy_check   the source policy of a run
  *   layers         layers of packages for a run
+ *   review         the verdict of a reviewer on a run
  *   run_end        the end: the record and done(); helper threads for large results
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
@@ -70,6 +71,8 @@ void run_set_owner(struct run *run, const char *key);
 struct run_quota {
         size_t running_max, queued_max;
         uint64_t cpu_ms_per_day;
+        uint64_t review_budget_nanousd;    /* cost of reviews of the key */
+        char key[17];                      /* id of the key; "": none */
 };
 #define QUOTA_CPU "cpu_ms_per_day"     /* name of this quota in answers and records */
 
@@ -77,6 +80,12 @@ void run_set_quota(struct run *run, const struct run_quota *quota);
 
 /* Charge the CPU time at the end to the owner, by usage_listener.charge(): nothing makes a record of the run. */
 void run_set_charged(struct run *run);
+/* The run installs packages, and its request may name an internal profile. */
+void run_set_builds(struct run *run);
+/* No reviewer looks at the program: the program is ours, or the caller has had it reviewed. */
+void run_set_unreviewed(struct run *run);
+/* The policy does not look at the prelude: the prelude is a text of ours. */
+void run_set_own_prelude(struct run *run);
 
 /* The keeper of the CPU time of owners; see engine_set_usage_listener(). */
 struct usage_listener {

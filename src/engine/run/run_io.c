@@ -53,9 +53,7 @@ static bool read_channel(struct run *run)
 {
         static uint8_t frame[CHANNEL_FRAME_MAX + 1];
         struct csn_error err;
-        ssize_t n = recv(run->channel_watch.fd, frame, sizeof frame, 0);
-        if (n < 0 && errno == EINTR)
-                return true;
+        ssize_t n = wire_receive_packet(run->channel_watch.fd, frame, sizeof frame, 0);
         if (n < 0 && errno == EAGAIN)
                 return false;
         if (n <= 0 || channel_take(&run->channel, frame, (size_t)n, &err) < 0) {
@@ -73,6 +71,9 @@ static bool read_channel(struct run *run)
                 }
                 return false;
         }
+        /* Of a program that has ended, nothing says when the frame came. */
+        if (!run->parsed_us && run->instance && (frame[4] == CHANNEL_STARTED || frame[4] == CHANNEL_SYNTAX))
+                run->parsed_us = clock_us();
         queue_started(run);
         run_take_message(run, frame[4]);
         int status = channel_exit_status(&run->channel);

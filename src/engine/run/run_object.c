@@ -34,6 +34,11 @@ void run_set_charged(struct run *run)
         run->is_charged = true;
 }
 
+void run_set_builds(struct run *run)
+{
+        run->launch.builds = true;
+}
+
 void run_set_storage(struct run *run, const struct run_storage *storage, void *owner)
 {
         run->launch.storage = storage;

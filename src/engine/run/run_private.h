@@ -11,11 +11,24 @@
 #include "engine/output/verdict.h"
 #include "engine/run/counters.h"
 #include "engine/run/layers.h"
+#include "engine/run/review.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
 
 
 enum run_state { RUN_NEW, RUN_EXAMINING, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
+
+/* Phases of a run in their order, for the stages in the record. */
+enum phase {
+        PHASE_NONE,
+        PHASE_POLICY,
+        PHASE_REVIEW,                  /* begins with the verdict of the policy, whether or not a reviewer is asked */
+        PHASE_PACKAGES,
+        PHASE_QUEUE,
+        PHASE_PREPARE,
+        PHASE_RUN,
+        PHASES
+};
 
 struct stream {
         struct watch watch;
@@ -59,6 +72,7 @@ struct run {
         bool cold;                     /* a pooled instance was lost: do not take another */
         bool starts_cold;              /* counted in engine->cold: the interpreter is starting */
         bool keeps_profile;            /* the request named a profile */
+        unsigned crowded;              /* attempts that found no free descriptor */
         bool handed_on;                /* an interpreter died before the execution began */
         bool quota_spent;              /* ended, because work of the owner used up cpu_ms_per_day */
 
@@ -66,6 +80,9 @@ struct run {
         struct owner *payer;           /* charged with counted_us; NULL: no program has begun, or its end is settled */
         uint64_t counted_us;
         bool is_charged;               /* run_set_charged() */
+        bool unreviewed;               /* run_set_unreviewed() */
+        bool own_prelude;              /* run_set_own_prelude() */
+        bool held;                     /* run_hold(), of an execution in a context */
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
         /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */
@@ -79,7 +96,6 @@ struct run {
         json_t *displays;              /* MIME bundles, an array; or NULL */
         size_t display_bytes;
         struct display_work *display;  /* that a helper thread works on, or NULL */
-        bool held;                     /* by run_hold() */
 
         /* Sandbox. */
         struct instance *instance;     /* or NULL */
@@ -114,9 +130,17 @@ struct run {
         struct layer_query layers;
         void (*has_layers)(struct run *run);   /* after run_find_layers() */
         struct csn_error refusal;      /* code 0: none */
-        bool waits_for_layers;
+        struct review_query review;
+        void (*reviewed)(struct run *run);     /* after run_review() */
+        bool waits_for_layers, waits_for_review;
         bool cancelled, output_killed;
-        bool blocked;                  /* the policy refuses the run */
+        bool blocked;                  /* the policy refuses the run, or the reviewer */
+        bool blocked_by_review;        /* result.error says why */
+        bool has_traffic;              /* the program has ended, and traffic is that of its proxy */
+        enum phase phase;              /* that goes on, or ended the run */
+        struct { uint64_t connections, refused, in_bytes, out_bytes; } traffic;
+        uint64_t phase_us[PHASES];     /* begin of each; 0: did not happen */
+        uint64_t parsed_us;            /* the runner reported the end of the syntax check; 0: not seen before the end */
         uint64_t created_us, queued_us, begun_us, started_us, ended_us;
         char started_at[40];
         struct timer finish, closing;
@@ -163,6 +187,7 @@ struct engine {
         const struct language *languages;        /* added by the configuration */
         struct loop *loop;
         struct workers *workers;
+        const char *host_tier, *host_missing;    /* for records, see engine_set_host(); NULL: not told */
         const struct engine_hooks *hooks;
         struct run *runs;
         struct owner *owners;                    /* a ring; NULL: no owner has a run (queue.c) */
@@ -180,6 +205,10 @@ struct engine {
         void *tools_owner;
         const struct layer_source *layer_source; /* NULL: none */
         void *layer_source_owner;
+        const struct review_source *review_source;     /* NULL: none */
+        void *review_source_owner;
+        const struct review_accounts *review_accounts;     /* NULL: none */
+        void *review_accounts_owner;
         const struct volume_source *volume_source;     /* NULL: none */
         void *volume_source_owner;
         struct volume_query *volume_queries;           /* orders without an answer (engine.c) */
@@ -190,6 +219,7 @@ struct engine {
         char **private_hosts;                    /* of the settings, for egress_rules */
         size_t private_hosts_n;
         struct timer dispatch;                   /* serves the queue; set by engine.c */
+        uint64_t crowded_until_us;               /* clock_us(): no queued run begins before; 0: the queue is served */
         struct job trim;                         /* gives memory back; set by engine.c */
 };
 
@@ -229,6 +259,17 @@ void run_find_layers(struct run *run, void (*has_layers)(struct run *run));
 void run_forget_layers(struct run *run);
 /* Ask the layer source of the engine.  Errors: CSN_E_INPUT (no layer source), and the errors of layer_source.find(). */
 int layers_ask(struct engine *engine, struct layer_query *query, struct csn_error *err);
+
+/* ---- review.c ---- */
+
+/* Whether run_review() comes before layers and queue. */
+bool run_needs_review(const struct run *run);
+/* Get a verdict of the reviewer; then call reviewed(), with run->blocked set if the program may not run. */
+void run_review(struct run *run, void (*reviewed)(struct run *run));
+/* The tools of an execution in a context are those of its sandbox.  The names are copied. */
+void run_set_reviewed_tools(struct run *run, const struct tools_request *tools);
+/* Stop waiting; reviewed() is not called.  Harmless if the run does not wait. */
+void run_forget_review(struct run *run);
 
 /* ---- run_end.c ---- */
 
@@ -335,6 +376,8 @@ void run_quota_end(struct run *run);
 
 /* A run is over and has its record. */
 void counters_add(struct run *run);
+/* A review is over. */
+void counters_add_review(struct engine *engine, const struct review *review);
 
 /* ---- policy_check.c, source_check.c ---- */
 
@@ -361,6 +404,13 @@ void run_record_begin(struct run *run);
 /* In the loop or in a helper thread. */
 void run_record(struct run *run);
 void run_record_files(struct run *run);
+/* Of the record, when its status and timings are known. */
+void run_record_stages(struct run *run);
+
+/* ---- record_stages.c ---- */
+
+void run_phase_begin(struct run *run, enum phase phase);
+
 /* Describe a boundary.  no_proxy: the proxy of the sandbox is missing. */
 void boundary_describe(const struct launch *launch, const struct wire_boundary *fact, bool no_proxy,
         struct arena *arena, struct boundary *ret);

@@ -78,7 +78,34 @@ static void on_checked(struct check *check)
                 finish(source_check);
 }
 
-int source_check_find_language(struct engine *engine, struct source_check *source_check, struct csn_error *err)
+static int take_profile(const struct settings *settings, struct check_request *request, struct arena *arena,
+        struct csn_error *err)
+{
+        struct run_request own = { 0 }, whole = { 0 };
+        struct profile profile;
+        const char *name = HAS(request, check_request, profile) ? request->profile : settings->engine.profile;
+#define KEEP(to, to_object, from, from_object, member) \
+        if (HAS(from, from_object, member)) \
+                SET(to, to_object, member, (from)->member)
+        KEEP(&own, run_request, request, check_request, policy);
+        KEEP(&own, run_request, request, check_request, allow_imports);
+        KEEP(&own, run_request, request, check_request, forbidden_modules);
+        own.allow_imports_n = request->allow_imports_n;
+        own.forbidden_modules_n = request->forbidden_modules_n;
+        if (profile_find(settings, name, arena, &profile, err) < 0 ||
+                profile_overlay(&profile, &own, arena, &whole, err) < 0)
+                return -err->code;
+        if (HAS(&own, run_request, policy) || (whole.policy && strcmp(whole.policy, "off") != 0))
+                KEEP(request, check_request, &whole, run_request, policy);
+        KEEP(request, check_request, &whole, run_request, allow_imports);
+        KEEP(request, check_request, &whole, run_request, forbidden_modules);
+#undef KEEP
+        request->allow_imports_n = whole.allow_imports_n;
+        request->forbidden_modules_n = whole.forbidden_modules_n;
+        return 0;
+}
+
+int source_check_prepare(struct engine *engine, struct source_check *source_check, struct csn_error *err)
 {
         struct check_request *request = &source_check->check.request;
         const struct language *language;
@@ -87,7 +114,7 @@ int source_check_find_language(struct engine *engine, struct source_check *sourc
         if (lang_find(engine->languages, request->language, &language, err) < 0)
                 return -err->code;
         request->language = arena_text(&source_check->check.arena, "%s", language->name);
-        return 0;
+        return take_profile(engine->settings, request, &source_check->check.arena, err);
 }
 
 void source_check_start(struct engine *engine, struct source_check *source_check)
@@ -116,6 +143,14 @@ int source_check_wait(struct engine *engine, struct source_check *source_check, 
                 rc = loop_step(engine->loop, -1, err);
         source_check->owner = NULL;
         return rc;
+}
+
+bool source_check_is_denied(const struct source_check *source_check, bool *ret_checked)
+{
+        const struct check_result *result = &source_check->check.result;
+        struct csn_error trouble;
+        *ret_checked = policy_trouble(result, &trouble) == 0;
+        return *ret_checked && result->verdict == verdict_DENY;
 }
 
 void source_check_cancel(struct source_check *source_check)

@@ -22,13 +22,19 @@ struct source_check {
         struct run *run;               /* while the interpreter is asked */
 };
 
-/* Replace the language of the request by its canonical name.  Errors: CSN_E_INPUT (none), CSN_E_LANGUAGE (unknown). */
-int source_check_find_language(struct engine *engine, struct source_check *source_check, struct csn_error *err);
+/*
+ * Replace the language of the request by its canonical name, and take from its profile what a run of the program would
+ * be compared with: the policy, unless that is off, and the lists of modules.  Errors: CSN_E_INPUT (no language),
+ * CSN_E_LANGUAGE (unknown), those of profile_find() and profile_overlay().
+ */
+int source_check_prepare(struct engine *engine, struct source_check *source_check, struct csn_error *err);
 
 /* done() is called once, from a later engine_step(). */
 void source_check_start(struct engine *engine, struct source_check *source_check);
 /* Start a check and wait for its end.  Errors: those of engine_step(). */
 int source_check_wait(struct engine *engine, struct source_check *source_check, struct csn_error *err);
+/* In done(): whether the policy denies the program.  *ret_checked: the check did not fail. */
+bool source_check_is_denied(const struct source_check *source_check, bool *ret_checked);
 /* End a check soon; done() follows. */
 void source_check_cancel(struct source_check *source_check);
 /* End a check if it goes on, and free the result.  Harmless twice. */

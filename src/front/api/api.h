@@ -5,6 +5,7 @@
  *   routes.c        the front of /v1: its routes
  *   operations.c    the front of the daemon's operation: its routes, health, metrics and the log
  *   runs.c          runs and tool results; many runs in one body
+ *   run_text.c      records of runs as text
  *   grade.c         gradings
  *   sandboxes.c     persistent sandboxes and their contexts
  *   processes.c     programs in sandboxes
@@ -13,8 +14,11 @@
  *   stored_files.c  stored files; workspaces.c folders that last from run to run
  *   images.c        images
  *   volumes.c       volumes
+ *   usage.c         usage of models
  *   layers.c        layers of packages
+ *   gateway.c       the front for gateways: status, attempts, names
  *   info.c          checks, profiles, policies, languages
+ *   describe.c      descriptions of run_code for models
  *   openapi.[ch]    the description (OpenAPI 3.1) of the routes of all fronts; openapi_notes.c, openapi_page.c,
  *                   descriptions.c
  *
@@ -32,7 +36,6 @@ struct api_state {
         struct api_process *processes;     /* in sandboxes: those that go on, and those that can still be asked for */
         uint64_t newest_session;           /* by clock_number() */
         struct retained processes_kept;    /* records of processes that are over; at most engine.kept_bytes */
-        struct grader *grader;             /* NULL until the first grading */
         struct api_grading *gradings;      /* that are no line of a bulk */
         struct api_upload *uploads;        /* uploads that are adding or removing rows of stored files */
 };
@@ -47,7 +50,7 @@ struct operations_state {
         struct api_waiter *waiting; /* requests, until has_texts */
 };
 
-extern const struct front api_front, operations_front;
+extern const struct front api_front, operations_front, gateway_front;
 
 struct api_state *api_state(const struct service *service);
 struct operations_state *operations_state(const struct service *service);
@@ -58,8 +61,7 @@ extern const struct front_value api_headers[], api_parameters[];
 extern const struct front_tag api_tags[];
 extern const struct object *const api_objects[];
 
-/* Hooks: parts of the front's stop and cancel. */
-void api_cancel_gradings(struct service *service);
+/* Hooks: parts of the front's stop and close. */
 void api_close_gradings(struct service *service);
 void api_close_uploads(struct service *service);
 void api_close_descriptions(struct service *service);
@@ -70,6 +72,13 @@ void api_processes_close(struct service *service);
 
 /* Whether the header Prefer has this word, such as "respond-async". */
 bool api_prefers(const struct http_request *request, const char *word);
+
+/* ---- records as text (run_text.c) ---- */
+
+/* Whether the client wants a record as text; *ret_form: of enum text_form, or SERVICE_OWN_FORM. */
+bool api_wants_text(const struct http_request *request, int *ret_form);
+/* Answer with a record that was found as text.  The descriptor becomes the callee's. */
+void api_answer_text(struct http_request *request, int form, const struct service_found *found);
 /*
  * The number of the last event that the client has, by Last-Event-ID or ?after=.  False: it is no number, and an error
  * was answered.
@@ -79,6 +88,8 @@ bool api_after(struct http_request *request, uint64_t *ret);
 void api_post_run_in(struct http_request *request, const char *context);
 /* The sandbox of the path; NULL: there is none, and 404 was answered. */
 struct psandbox *api_psandbox(struct http_request *request);
+/* The sandbox of a session by its id, and the session's mode; NULL: there is none, and 404 was answered. */
+struct psandbox *api_session_psandbox(struct http_request *request, const char *id, int *ret_mode);
 /* The context of the path; NULL: there is none, and 404 was answered. */
 struct context *api_context(struct http_request *request);
 /* The sandbox of the path, and the required ?path=; NULL: one is missing, and an error was answered. */
@@ -90,6 +101,8 @@ void api_file_error(struct http_request *request, const struct csn_error *error)
 /* {code, message}; the text may be a guest's and cut inside a character.  The caller's reference. */
 json_t *api_error(const struct csn_error *error);
 /* Answer 404: a file or folder of the tenant is missing, or belongs to another tenant. */
+/* Answer whether a tenant may have programs with this layer: {"found": bool, "everywhere": false}. */
+void api_find_layer(struct http_request *request, const char *tenant, const char *id);
 void api_no_such(struct http_request *request, const char *what);
 /* Answer a regular file as an attachment, or the bytes of the header Range.  Takes the descriptor. */
 void api_send_file(struct http_request *request, int fd, const char *name);
@@ -101,6 +114,7 @@ void api_conflict(struct http_request *request, const struct csn_error *error);
 void api_post_run(struct http_request *request);
 void api_bulk(struct http_request *request);
 void api_list_runs(struct http_request *request);
+void api_get_idempotency_key(struct http_request *request);
 void api_get_run(struct http_request *request);
 void api_delete_run(struct http_request *request);
 void api_get_events(struct http_request *request);
@@ -156,6 +170,8 @@ void api_post_volume(struct http_request *request);
 void api_list_volumes(struct http_request *request);
 void api_get_volume(struct http_request *request);
 void api_delete_volume(struct http_request *request);
+void api_get_usage(struct http_request *request);
+void api_reset_usage(struct http_request *request);
 void api_post_layer(struct http_request *request);
 void api_list_images(struct http_request *request);
 void api_get_image(struct http_request *request);
@@ -169,6 +185,8 @@ void api_profile(struct http_request *request);
 void api_policies(struct http_request *request);
 void api_policy(struct http_request *request);
 void api_languages(struct http_request *request);
+void api_describe(struct http_request *request);
+void api_tool_schema(struct http_request *request);
 void api_openapi(struct http_request *request);
 void api_docs(struct http_request *request);
 void api_problems(struct http_request *request);

@@ -52,7 +52,7 @@ void api_check(struct http_request *request)
                 api_check_free(one);
                 return;
         }
-        if (source_check_find_language(service->engine, &one->source_check, &err) < 0) {
+        if (source_check_prepare(service->engine, &one->source_check, &err) < 0) {
                 api_check_free(one);
                 http_fail(request, &err);
                 return;
@@ -71,7 +71,8 @@ static void answer_list(struct http_request *request, const char *name, json_t *
 
 static void nothing_of_that_name(struct http_request *request, const struct csn_error *error)
 {
-        http_problem(request, error->code == CSN_E_INPUT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_INTERNAL_SERVER_ERROR, error);
+        bool missing = error->code == CSN_E_INPUT || error->code == CSN_E_PROFILE;
+        http_problem(request, missing ? MHD_HTTP_NOT_FOUND : MHD_HTTP_INTERNAL_SERVER_ERROR, error);
 }
 
 void api_profiles(struct http_request *request)

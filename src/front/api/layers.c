@@ -178,6 +178,17 @@ static void work_show(struct job *job)
         layers_close(folder);
 }
 
+static void work_find(struct job *job)
+{
+        struct layer_work *work = job->owner;
+        struct layers *folder;
+        bool found = find_one(work, &folder);
+        if (found || work->missing)
+                work->text = http_json_text(json_pack("{s:b, s:b}", "found", (int)found, "everywhere", 0));
+        work->missing = false;
+        layers_close(folder);
+}
+
 static void work_remove(struct job *job)
 {
         struct layer_work *work = job->owner;
@@ -206,6 +217,14 @@ static struct layer_work *work_of_part(struct http_request *request, unsigned st
 void api_get_layer(struct http_request *request)
 {
         work_begin(work_of_part(request, MHD_HTTP_OK), work_show);
+}
+
+void api_find_layer(struct http_request *request, const char *tenant, const char *id)
+{
+        struct layer_work *work = work_new(request, MHD_HTTP_OK);
+        work->tenant = arena_text(&work->arena, "%s", tenant);
+        work->id = arena_text(&work->arena, "%s", id);
+        work_begin(work, work_find);
 }
 
 void api_delete_layer(struct http_request *request)

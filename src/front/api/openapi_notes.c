@@ -9,11 +9,12 @@
 #define IN_CONTEXT_EXAMPLE "{\"code\": \"print(6 * 7)\"}"
 
 const struct front_note api_notes[] = {
-        { api_post_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer",
+        { api_post_run, "200:run_result|text|" EVENTS " 202:kept_run", "409 429 503 507", NULL, "Idempotency-Key Prefer",
                 STARTED " Idempotency-Replayed", CODE_EXAMPLE },
         { api_bulk, "200:ndjson", "503", "ndjson", NULL, NULL,
                 "{\"id\": 1, \"language\": \"python\", \"code\": \"print(6 * 7)\"}" },
-        { api_get_run, "200:run_result 202:kept_run", NULL, NULL, NULL, NULL, NULL },
+        { api_get_run, "200:run_result|text 202:kept_run", NULL, NULL, NULL, NULL, NULL },
+        { api_get_idempotency_key, "200:run_result 202:named_state", "409", NULL, NULL, "Idempotency-Replayed", NULL },
         { api_delete_run, "202:kept_run 204", NULL, NULL, NULL, NULL, NULL },
         { api_get_events, "200:" EVENTS, NULL, NULL, "Last-Event-ID", NULL, NULL },
         { api_post_tool_results, "200:tools_taken", "409", NULL, NULL, NULL,
@@ -26,14 +27,16 @@ const struct front_note api_notes[] = {
         { api_sandbox_metrics, "200:sandbox_usage", "409", NULL, NULL, NULL, NULL },
         { api_post_context, "201:context_info", "409 429 499 503", NULL, NULL, "Location",
                 "{\"language\": \"python\"}" },
-        { api_post_context_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL,
+        { api_post_context_run, "200:run_result|text|" EVENTS " 202:kept_run", "409 429 503 507", NULL,
                 "Idempotency-Key Prefer", STARTED " Idempotency-Replayed", IN_CONTEXT_EXAMPLE },
         { api_interrupt_context, "200:context_info", "409", "none", NULL, NULL, NULL },
         { api_restart_context, "200:context_info", "409 499 503", "none", NULL, "Location", NULL },
         { api_delete_context, "204", NULL, NULL, NULL, NULL, NULL },
+        { api_describe, "200:text", "403 404 409", NULL, NULL, NULL, NULL },
+        { api_tool_schema, "200:json", "403 404 409", NULL, NULL, NULL, NULL },
         { api_post_session, "201:session_info", "409 429 499 503", NULL, NULL, "Location",
                 "{\"language\": \"python\", \"mode\": \"interpreter\"}" },
-        { api_post_session_run, "200:run_result|" EVENTS " 202:kept_run", "409 429 503 507", NULL,
+        { api_post_session_run, "200:run_result|text|" EVENTS " 202:kept_run", "409 429 503 507", NULL,
                 "Idempotency-Key Prefer", STARTED " Idempotency-Replayed", IN_CONTEXT_EXAMPLE },
         { api_delete_session, "204", NULL, NULL, NULL, NULL, NULL },
         { api_post_process, "200:process_info|" EVENTS " 202:process_info", "409 429 503", NULL, "Prefer", STARTED,
@@ -62,11 +65,13 @@ const struct front_note api_notes[] = {
         { api_post_volume, "201:volume_info", "409 503 507", NULL, NULL, "Location",
                 "{\"name\": \"data\", \"size_bytes\": 67108864}" },
         { api_delete_volume, "204", "409 503", NULL, NULL, NULL, NULL },
+        { api_get_usage, "200:model_usage_report", "403 404", NULL, NULL, NULL, NULL },
+        { api_reset_usage, "204", "403 404", NULL, NULL, NULL, NULL },
         { api_post_layer, "200:layer_info 201:layer_info", "429 499 503", NULL, NULL, "Location",
                 "{\"packages\": [\"six==1.16.0\"]}" },
         { api_delete_layer, "204", "403", NULL, NULL, NULL, NULL },
         { api_check, "200:check_result", "429 503", NULL, NULL, NULL, CODE_EXAMPLE },
-        { api_grade, "200:grade_result|ndjson", "413 429 503", "grade_request|ndjson", NULL, NULL,
+        { api_grade, "200:grade_result|ndjson", "413 429 503:json", "grade_request|ndjson", NULL, NULL,
                 "{\"language\": \"python\", \"code\": \"def add(a, b):\\n    return a + b\", \"function\": \"add\", \"cases\": [{\"args\": [1, 2], \"expected\": 3}]}" },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };
@@ -121,7 +126,9 @@ const struct front_value api_parameters[] = {
         { "{number}", COUNT_SCHEMA, NULL, true, "The number of the program, as `id` of its record." },
         { "path", TEXT_SCHEMA, "notes.txt", true, "The path of the file or folder." },
         { "depth", "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 32}", NULL, false, "How many folders deep." },
-        { "format", TEXT_SCHEMA, NULL, false, "`tar`: a folder." },
+        { "format", TEXT_SCHEMA, NULL, false,
+                "The form of the answer: of files `tar`, a folder; of a record the name of a form of text." },
+        { "brief", TEXT_SCHEMA, NULL, false, "`1`: as `format=brief`." },
         { "mode", TEXT_SCHEMA, NULL, false, "Permission bits of the file in octal." },
         { "name", TEXT_SCHEMA, "notes.txt", false, "The name of the file, where the body is its content." },
         { "user", TEXT_SCHEMA, NULL, false, "The user of the caller's for whom it is." },
@@ -131,6 +138,10 @@ const struct front_value api_parameters[] = {
         { "limit", "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 1000}", NULL, false, "How many at most." },
         { "after", COUNT_SCHEMA, NULL, false, "The number of the last event that the client has." },
         { "follow", TEXT_SCHEMA, NULL, false, "`false`: only the events that were." },
+        { "by", TEXT_SCHEMA, NULL, false, "How sums are made: component (default), model or key." },
+        { "since", TEXT_SCHEMA, NULL, false, "The first day (UTC), such as 2026-11-01, or a time before now such as 30d." },
+        { "tenant", TEXT_SCHEMA, NULL, false, "Another tenant, or `*`: all. The key needs the scope admin." },
+        { "{idempotency_key}", TEXT_SCHEMA, NULL, true, "The Idempotency-Key of a run." },
         { "end", TEXT_SCHEMA, NULL, false, "`true`: standard input ends behind the body." },
         { "n", "{\"type\": \"integer\", \"minimum\": 1}", NULL, false, "How many lines." },
         { "level", TEXT_SCHEMA, NULL, false, "Lines of this level and worse: error, warning, info or debug." },
@@ -145,10 +156,13 @@ const struct front_value api_parameters[] = {
         { NULL, NULL, NULL, false, NULL },
 };
 
-const struct object *const api_objects[] = { &object_kept_run, &object_stored_list, &object_problem, NULL };
+const struct object *const api_objects[] = {
+        &object_kept_run, &object_named_state, &object_stored_list, &object_problem, NULL
+};
 
 const struct front_tag api_tags[] = {
         { "/v1/runs", "Runs", "A program in a sandbox of its own." },
+        { "/v1/idempotency-keys", "Runs", NULL },
         { "/v1/sandboxes/{id}/contexts", "Contexts", "Live interpreters, whose variables last." },
         { "/v1/contexts", "Contexts", NULL },
         { "/v1/sandboxes/{id}/processes", "Programs", "Programs in a persistent sandbox." },
@@ -160,6 +174,7 @@ const struct front_tag api_tags[] = {
         { "/v1/files", "Files that are kept", "Inputs that are sent ahead, and outputs that stay." },
         { "/v1/workspaces", "Workspaces", "Folders of users that last from run to run." },
         { "/v1/volumes", "Volumes", "File systems that outlive programs." },
+        { "/v1/usage", "Usage", "Tokens and cost of models." },
         { "/v1/images", "Images", "Root file systems that programs can run in." },
         { "/v1/layers", "Layers", "Immutable folders of packages." },
         { "/v1/grade", "Checks and grades", "Programs that are judged." },

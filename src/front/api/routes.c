@@ -1,10 +1,13 @@
 /* The front of our own interface, /v1: its routes. */
 #include "front/api/api.h"
 
+/* Parameters of answers with a record: a form of choices_text_form. */
+#define TEXT_FORMS "format=plain|brief|kodeagent|agentos|linx|codemie|mcp-light brief=1"
+
 static const struct http_route routes[] = {
-        { "POST", "/v1/runs", NULL, SCOPE_RUN, BODY_WHOLE | BODY_MIB(64), api_post_run,
+        { "POST", "/v1/runs", TEXT_FORMS, SCOPE_RUN, BODY_WHOLE | BODY_MIB(64), api_post_run,
                 "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
-                "`application/x-ndjson` the events as they happen.",
+                "`application/x-ndjson` the events as they happen. `?format=NAME` and `Accept: text/plain` make the record a text.",
                 &object_run_request, &object_run_result },
         { "POST", "/v1/runs/bulk", NULL, SCOPE_RUN, BODY_STREAM, api_bulk,
                 "Many runs: each line is a request, with an `id` of yours if you like, and each is answered by a line with `id`, `line` and `record` (or `error`), "
@@ -12,7 +15,7 @@ static const struct http_route routes[] = {
                 NULL, NULL },
         { "GET", "/v1/runs", "limit cursor", SCOPE_READ, BODY_NONE, api_list_runs,
                 "Runs that go on, and those that can still be asked for; newest first.", NULL, &object_kept_runs },
-        { "GET", "/v1/runs/{id}", NULL, SCOPE_READ, BODY_NONE, api_get_run,
+        { "GET", "/v1/runs/{id}", TEXT_FORMS, SCOPE_READ, BODY_NONE, api_get_run,
                 "A run that was started with `Prefer: respond-async` or as a stream: its record, or its state while it goes on (202).",
                 NULL, &object_run_result },
         { "DELETE", "/v1/runs/{id}", NULL, SCOPE_RUN, BODY_NONE, api_delete_run,
@@ -23,6 +26,9 @@ static const struct http_route routes[] = {
         { "POST", "/v1/runs/{id}/tool-results", NULL, SCOPE_RUN, BODY_WHOLE | BODY_MIB(16), api_post_tool_results,
                 "Answer calls of tools that the client serves, and questions whether a call may be made: those of the events tool_call and approval.",
                 &object_tool_answers, &object_tools_taken },
+        { "GET", "/v1/idempotency-keys/{idempotency_key}", NULL, SCOPE_READ, BODY_NONE, api_get_idempotency_key,
+                "The answer to the request that had this Idempotency-Key, with its status; 202 while the request goes on.",
+                NULL, &object_run_result },
         { "POST", "/v1/sandboxes", NULL, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(4), api_post_sandbox,
                 "Make a persistent sandbox. The answer comes when it runs.", &object_sandbox_request,
                 &object_sandbox_info },
@@ -48,7 +54,7 @@ static const struct http_route routes[] = {
                 api_list_contexts, "The contexts in it, newest first.", NULL, &object_context_list },
         { "GET", "/v1/contexts/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_context, "A context.",
                 NULL, &object_context_info },
-        { "POST", "/v1/contexts/{id}/runs", NULL, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_context_run,
+        { "POST", "/v1/contexts/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_context_run,
                 "Execute in a context. As POST /v1/runs; executions of one context go on one after another.",
                 &object_run_request, &object_run_result },
         { "POST", "/v1/contexts/{id}/interrupt", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_interrupt_context,
@@ -65,7 +71,7 @@ static const struct http_route routes[] = {
                 "The sessions of this key's tenant, newest first.", NULL, &object_session_list },
         { "GET", "/v1/sessions/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_session,
                 "A session, its sandbox and its context.", NULL, &object_session_info },
-        { "POST", "/v1/sessions/{id}/runs", NULL, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_session_run,
+        { "POST", "/v1/sessions/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_session_run,
                 "Execute in it. As POST /v1/runs; those of one session go on one after another.", &object_run_request,
                 &object_run_result },
         { "DELETE", "/v1/sessions/{id}", NULL, SCOPE_SANDBOXES, BODY_NONE, api_delete_session,
@@ -145,6 +151,12 @@ static const struct http_route routes[] = {
                 &object_volume_info },
         { "DELETE", "/v1/volumes/{name}", NULL, SCOPE_FILES, BODY_NONE, api_delete_volume,
                 "Remove a volume with all in it; not while a program has it.", NULL, NULL },
+        { "GET", "/v1/usage", "by since tenant", SCOPE_READ, BODY_NONE, api_get_usage,
+                "What reviews by models used and cost, for the tenant; for an administrator's key of `?tenant=`, or with `*` of all.",
+                NULL, &object_model_usage_report },
+        { "POST", "/v1/usage/reset", "tenant", SCOPE_ADMIN, BODY_NONE, api_reset_usage,
+                "Delete the usage of the tenant, or of `?tenant=`; with `*`, of all. Budgets of keys begin anew.", NULL,
+                NULL },
         { "GET", "/v1/images", NULL, SCOPE_RUN | SCOPE_READ, BODY_NONE, api_list_images,
                 "The images that programs can run in, by name.", NULL, &object_image_list },
         { "GET", "/v1/images/{name}", NULL, SCOPE_RUN | SCOPE_READ, BODY_NONE, api_get_image, "An image.", NULL,
@@ -175,6 +187,12 @@ static const struct http_route routes[] = {
                 &object_policy_detail },
         { "GET", "/v1/languages", NULL, SCOPE_READ, BODY_NONE, api_languages, "The languages, with their aliases.",
                 NULL, &object_language_list },
+        { "GET", "/v1/describe", "profile mode=none|files|interpreter session files", SCOPE_READ, BODY_NONE, api_describe,
+                "What a model is told of run_code with a profile: languages, libraries, limits, tools and refusals. `?session=ID` adds the files of a session, and `?files=[\"a.csv\"]` names files.",
+                NULL, NULL },
+        { "GET", "/v1/tool-schema", "profile mode=none|files|interpreter session files format=openai|anthropic|mcp", SCOPE_READ,
+                BODY_NONE, api_tool_schema,
+                "The same as the definition of a tool: `?format=openai` (the default), `anthropic` or `mcp`.", NULL, NULL },
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
 
@@ -193,6 +211,5 @@ const struct front api_front = { .name = "api",
         .tags = api_tags,
         .objects = api_objects,
         .state_size = sizeof(struct api_state),
-        .cancel = api_cancel_gradings,
         .stop = on_stop,
         .close = api_close_uploads };

@@ -48,17 +48,20 @@ static void set_location(struct http_request *request, const struct service_run 
 #define IDEMPOTENCY_MS 86400000            /* how long a name is remembered */
 #define IDEMPOTENCY_MAX 255
 
-/* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
-/* Answer with the record of a run that is over.  False: there is no record. */
+/* Answer with the record of a run that is over, or its text.  False: there is no record. */
 static bool answer_found(struct http_request *request, const struct service_found *found)
 {
-        if (found->record)
+        int form;
+        if ((found->record || found->fd >= 0) && api_wants_text(request, &form))
+                api_answer_text(request, form, found);
+        else if (found->record)
                 http_answer(request, MHD_HTTP_OK, "application/json", mem_copy(found->record, found->len), found->len);
         else if (found->fd >= 0)
                 http_answer_file(request, MHD_HTTP_OK, "application/json", found->fd, 0, found->len);
         return found->record || found->fd >= 0;
 }
 
+/* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
 static void digest_of(struct http_request *request, char ret[static 65])
 {
         if (parse_of(request))
@@ -129,8 +132,10 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         } else if (found == IDEMPOTENCY_DONE && http == SERVICE_ANSWER_IS_RECORD) {
                 answer_again(request, answer);
         } else if (found == IDEMPOTENCY_DONE) {
+                const struct service_found record = { .record = answer, .len = len, .fd = -1 };
                 http_set_header(request, "Idempotency-Replayed", "true");
-                http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);
+                if (http != MHD_HTTP_OK || !answer_found(request, &record))
+                        http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);
         } else {
                 err_field(&err, "Idempotency-Key", "%s",
                         found == IDEMPOTENCY_BUSY ? "the request of this Idempotency-Key is being carried out"
@@ -140,6 +145,62 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
         }
         return false;
 }
+
+/* ---- GET /v1/idempotency-keys/{idempotency_key} ---- */
+
+/* The run of a request that goes on; NULL: the request has none yet. */
+static const struct service_run *find_named(const struct http_request *request, const char *name)
+{
+        for (const struct service_run *one = service_of(request)->runs; one; one = one->next)
+                if (one->name && strcmp(one->name->name, name) == 0 && strcmp(one->tenant, request->tenant) == 0)
+                        return one;
+        return NULL;
+}
+
+static void answer_going_on(struct http_request *request, const char *name)
+{
+        const struct service_run *one = find_named(request, name);
+        json_t *json = json_pack("{s:s}", "state", one && one->run ? run_state_name(one->run) : "running");
+        if (one)
+                json_object_set_new(json, "id", json_string(one->id));
+        http_set_header(request, "Retry-After", "1");
+        http_json(request, MHD_HTTP_ACCEPTED, json);
+}
+
+static void answer_saved(struct http_request *request, int http, const char *answer, size_t len)
+{
+        if (http == SERVICE_ANSWER_IS_RECORD) {
+                answer_again(request, answer);
+                return;
+        }
+        http_set_header(request, "Idempotency-Replayed", "true");
+        http_answer(request, (unsigned)http, "application/json", mem_copy(answer, len), len);
+}
+
+void api_get_idempotency_key(struct http_request *request)
+{
+        const char *name = http_part(request, 0);
+        enum idempotency_found found;
+        struct csn_error err;
+        char *answer;
+        size_t len;
+        int http;
+        if (!service_of(request)->store) {
+                api_no_such(request, "Idempotency-Key");
+                return;
+        }
+        if (idempotency_find(service_of(request)->store, request->tenant, name, &request->arena, &found, &http,
+                             &answer, &len, &err) < 0)
+                http_fail(request, &err);
+        else if (found == IDEMPOTENCY_NEW)
+                api_no_such(request, "Idempotency-Key");
+        else if (found == IDEMPOTENCY_BUSY)
+                answer_going_on(request, name);
+        else
+                answer_saved(request, http, answer, len);
+}
+
+/* ---- POST /v1/runs, in order ---- */
 
 static void answer_accepted(struct http_request *request, struct service_run *one)
 {
@@ -200,6 +261,7 @@ void api_post_run_in(struct http_request *request, const char *context)
         }
         struct service_run *one = service_run_new(request, run, stream || ndjson || async);
         one->aliases = given.aliases;
+        one->as_text = !one->watched && api_wants_text(request, &one->form);
         one->name = name;
         if ((async && service_of(request)->store && store_has_room(service_of(request)->store, &err) < 0) ||
             service_run_begin(one, &err) < 0) {

@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-#define IDLE_MS 300000
-
 struct api_session {
         struct api_session *next;
         struct service *service;
@@ -142,6 +140,18 @@ static void on_gone(struct http_request *request)
                 psandbox_kill(psandbox);
 }
 
+/* A session for a profile without state would be a run, so it gets what a session without a profile gets. */
+static int mode_of_profile(struct api_session *one)
+{
+        const struct settings *settings = one->service->settings;
+        const struct sandbox_request *sandbox = &one->given.sandbox;
+        struct profile profile;
+        struct csn_error err;
+        const char *name = HAS(sandbox, sandbox_request, profile) ? sandbox->profile : settings->engine.profile;
+        bool found = profile_find(settings, name, &one->arena, &profile, &err) == 0;
+        return found && profile.session != session_mode_NONE ? (int)profile.session : session_mode_INTERPRETER;
+}
+
 void api_post_session(struct http_request *request)
 {
         struct service *service = service_of(request);
@@ -160,11 +170,9 @@ void api_post_session(struct http_request *request)
                 session_free(one);
                 return;
         }
-        if (!HAS(&one->given, session_request, mode))
-                one->given.mode = session_mode_INTERPRETER;
-        one->mode = one->given.mode;
+        one->mode = HAS(&one->given, session_request, mode) ? one->given.mode : mode_of_profile(one);
         if (!HAS(&one->given.sandbox, sandbox_request, idle_ms))
-                SET(&one->given.sandbox, sandbox_request, idle_ms, IDLE_MS);
+                SET(&one->given.sandbox, sandbox_request, idle_ms, service->settings->sessions.idle);
         if (service_has_cpu_time(request, &limit, &err) < 0) {
                 session_free(one);
                 service_answer_busy(request, &limit, &err);
@@ -191,16 +199,28 @@ void api_post_session(struct http_request *request)
 
 /* ---- the others ---- */
 
-static struct api_session *find(struct http_request *request)
+static struct api_session *find_by_id(struct http_request *request, const char *id)
 {
         struct csn_error err;
         for (struct api_session *one = api_state(service_of(request))->sessions; one; one = one->next)
-                if (strcmp(one->id, http_part(request, 0)) == 0 && strcmp(one->tenant, request->tenant) == 0 &&
-                        psandbox_of(one))
+                if (strcmp(one->id, id) == 0 && strcmp(one->tenant, request->tenant) == 0 && psandbox_of(one))
                         return one;
-        err_field(&err, "", "there is no session %.60s, or it has ended", http_part(request, 0));
+        err_field(&err, "", "there is no session %.60s, or it has ended", id);
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
         return NULL;
+}
+
+static struct api_session *find(struct http_request *request)
+{
+        return find_by_id(request, http_part(request, 0));
+}
+
+struct psandbox *api_session_psandbox(struct http_request *request, const char *id, int *ret_mode)
+{
+        const struct api_session *one = find_by_id(request, id);
+        if (one)
+                *ret_mode = one->mode;
+        return one ? psandbox_of(one) : NULL;
 }
 
 void api_list_sessions(struct http_request *request)

@@ -59,7 +59,7 @@ struct listing {
 void api_no_such(struct http_request *request, const char *what)
 {
         struct csn_error err;
-        err_field(&err, "", "there is no such %s, or no more", what);
+        err_field(&err, "", "the %s does not exist or was removed", what);
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
 }
 

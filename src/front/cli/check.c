@@ -15,10 +15,13 @@ enum { EXIT_CLEAN = 0, EXIT_FOUND = 1, EXIT_BLOCKED = 2, EXIT_SYNTAX = 3 };
 const struct cli_option cli_check_options[] = {
         { "language", 'l', "TEXT", "The language of all files; else each file's name tells.", NULL },
         { "policy", 'p', "NAME",
-                "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. [linx]",
+                "The policy: kodeagent, agentos, linx, linx-strict, codemie, mcp-light, off, or one of yours. Without it that of the profile, or linx.",
                 NULL },
+        { "profile", 0, "NAME", "The profile whose policy and lists of modules a run would have. [engine.profile]", NULL },
         { "allow-import", 0, "MODULE", "A module that may be imported whatever the policy says.", NULL },
-        { "block-at", 0, "WORD", "The lowest severity that is refused.", &choices_severity },
+        { "forbid-import", 0, "MODULE", "A module that may not be imported, in place of the policy's own list.", NULL },
+        { "prelude", 0, "FILE", "The prelude of the programs, checked separately.", NULL },
+        { "block-at", 0, "WORD", "The lowest severity that is refused; SAFE refuses nothing.", &choices_threshold },
         { "code", 'c', "CODE", "A program to check, instead of files.", NULL },
         { "json", 'j', NULL, "One JSON object a line for each program.", NULL },
         { "jsonl", 0, NULL, "Each line of the files is a request as JSON, and is answered by a line.", NULL },
@@ -45,15 +48,13 @@ struct check_cli {
 
 /* ---- options ---- */
 
-static void add_import(struct check_cli *cli, const char *name)
+static int take_prelude(struct check_cli *cli, const char *path, struct csn_error *err)
 {
         struct check_request *options = &cli->options;
-        char **more = arena_alloc(&cli->arena, (options->allow_imports_n + 1) * sizeof *more);
-        if (options->allow_imports_n)
-                memcpy(more, options->allow_imports, options->allow_imports_n * sizeof *more);
-        more[options->allow_imports_n++] = arena_text(&cli->arena, "%s", name);
-        options->allow_imports = more;
-        MARK(options, check_request, allow_imports);
+        if (cli_read_whole(path, MIB, "/prelude", &cli->arena, &options->prelude, err) < 0)
+                return -err->code;
+        MARK(options, check_request, prelude);
+        return 0;
 }
 
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
@@ -72,10 +73,20 @@ static int take_option(void *owner, const char *name, const char *value, struct 
                 cli->code = value;
         else if (strcmp(name, "daemon") == 0)
                 cli->daemon = value;
-        else if (strcmp(name, "allow-import") == 0)
-                add_import(cli, value);
+        else if (strcmp(name, "allow-import") == 0) {
+                cli_add_text(&options->allow_imports, &options->allow_imports_n, arena_text(&cli->arena, "%s", value),
+                        &cli->arena);
+                MARK(options, check_request, allow_imports);
+        } else if (strcmp(name, "forbid-import") == 0) {
+                cli_add_text(&options->forbidden_modules, &options->forbidden_modules_n,
+                        arena_text(&cli->arena, "%s", value), &cli->arena);
+                MARK(options, check_request, forbidden_modules);
+        } else if (strcmp(name, "prelude") == 0)
+                return take_prelude(cli, value, err);
         else if (strcmp(name, "policy") == 0)
                 SET(options, check_request, policy, arena_text(&cli->arena, "%s", value));
+        else if (strcmp(name, "profile") == 0)
+                SET(options, check_request, profile, arena_text(&cli->arena, "%s", value));
         else if (strcmp(name, "language") == 0)
                 SET(options, check_request, language, arena_text(&cli->arena, "%s", value));
         else
@@ -133,7 +144,15 @@ static bool is_own(const struct check_cli *cli, const char *file, const char *mo
         return file && (slash ? is_beside(file, (size_t)(slash - file), module) : is_beside(".", 1, module));
 }
 
-/* `file` is NULL where the program has no place. */
+static bool is_optional(const struct check_result *result, const char *module)
+{
+        for (size_t i = 0; i < result->optional_imports_n; i++)
+                if (strcmp(result->optional_imports[i], module) == 0)
+                        return true;
+        return false;
+}
+
+/* `file` is NULL where the program has no place.  A package that one program needs is not optional for all. */
 static void note_imports(struct check_cli *cli, const struct check_result *result, const char *file)
 {
         bool python = strcmp(result->language, lang_python.name) == 0;
@@ -141,8 +160,10 @@ static void note_imports(struct check_cli *cli, const struct check_result *resul
                 const char *module = result->imports[i];
                 json_object_set_new(cli->modules, module, json_true());
                 const char *package = package_of(result->language, module, &cli->arena);
-                if (package && !(python && is_own(cli, file, module)))
-                        json_object_set_new(cli->packages, package, json_true());
+                if (!package || (python && is_own(cli, file, module)))
+                        continue;
+                bool needed = !is_optional(result, module) || json_is_true(json_object_get(cli->packages, package));
+                json_object_set_new(cli->packages, package, json_boolean(needed));
         }
 }
 
@@ -166,13 +187,22 @@ static json_t *sorted_keys(json_t *object)
         return list;
 }
 
+/* The lines are those of a requirements file, in which optional packages are comments. */
 static void print_imports(const struct check_cli *cli)
 {
-        json_t *packages = sorted_keys(cli->packages);
+        json_t *packages = sorted_keys(cli->packages), *optional = json_array(), *package;
+        size_t i;
+        json_array_foreach(packages, i, package) {
+                bool needed = json_is_true(json_object_get(cli->packages, json_string_value(package)));
+                if (!needed)
+                        json_array_append(optional, package);
+                if (!cli->json)
+                        printf(needed ? "%s\n" : "# %s (optional)\n", json_string_value(package));
+        }
         if (cli->json)
-                print_json(json_pack("{s:o, s:O}", "imports", sorted_keys(cli->modules), "packages", packages));
-        for (size_t i = 0; i < json_array_size(packages) && !cli->json; i++)
-                puts(json_string_value(json_array_get(packages, i)));
+                print_json(json_pack("{s:o, s:O, s:O}", "imports", sorted_keys(cli->modules), "packages", packages,
+                        "optional_packages", optional));
+        json_decref(optional);
         json_decref(packages);
 }
 
@@ -264,7 +294,12 @@ static int wait_for(struct check_cli *cli, struct source_check *source_check, st
                 cli->by_daemon = false;
                 err->code = 0;
         }
-        return source_check_wait(cli->engine, source_check, err);
+        struct check *check = &source_check->check;
+        struct csn_error bad;
+        if (source_check_prepare(cli->engine, source_check, &bad) == 0)
+                return source_check_wait(cli->engine, source_check, err);
+        policy_refuse(&check->request, &bad, &check->arena, &check->result);   /* as the daemon answers it */
+        return 0;
 }
 
 static int check_one(struct check_cli *cli, const char *path, struct csn_error *err)

@@ -15,6 +15,14 @@ void sarif_add(json_t *sarif, const struct check_result *result);
 /* Add a program that could not be checked, and the reason. */
 void sarif_add_trouble(json_t *sarif, const char *text);
 
+/* ---- caisson policy import FILE [NAME] (policy_import.c) ---- */
+
+/*
+ * Print the policy of a file of CodeMie's executor as a policy of Caisson; name NULL: that of the file.  Errors:
+ * CSN_E_INPUT with file and line.
+ */
+int cli_import_policy(const char *file, const char *name, struct csn_error *err);
+
 /* ---- caisson policy test NAME [-l LANGUAGE] FILE... (policy_test.c) ---- */
 
 /* Run the cases of the files; argv begins with NAME.  Returns the exit status. */

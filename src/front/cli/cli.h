@@ -9,6 +9,7 @@
  *   info              doctor, profiles, config, schema, gc, version
  *   top               ps, top, pool
  *   remote_commands   sandbox, context, tools, layers, mcp: they start caisson-remote (front/remote)
+ *   trial             selftest, bench
  *   describe, e2b, keys, logs, runs, serve   the commands of these names
  *
  * A command uses the toolkit (front/cli/toolkit) and no other command.
@@ -43,9 +44,10 @@ struct cli_command {
 extern const struct object *const cli_run_objects[], *const cli_grade_objects[];
 
 extern const struct cli_option cli_run_options[];   /* options that are no fields of fields.def */
-extern const struct cli_option cli_check_options[], cli_config_options[], cli_describe_options[], cli_e2b_options[],
-        cli_grade_options[], cli_keys_options[], cli_logs_options[], cli_policy_options[], cli_runs_options[],
-        cli_serve_options[], cli_top_options[];
+extern const struct cli_option cli_bench_options[], cli_check_options[], cli_config_options[], cli_describe_options[],
+        cli_e2b_options[], cli_grade_options[], cli_keys_options[], cli_logs_options[], cli_policy_options[],
+        cli_runs_options[], cli_selftest_options[], cli_serve_options[], cli_stats_options[], cli_top_options[],
+        cli_gateway_options[];
 
 /* Whether something listens at an address of `caisson serve`: HOST:PORT or unix:/path (serve.c). */
 bool cli_is_answered(const char *address);
@@ -55,6 +57,8 @@ int cli_run(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_grade(int argc, char **argv);
 int cli_describe(int argc, char **argv);
+int cli_bench(int argc, char **argv);
+int cli_selftest(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 /* One line of doctor, by a run of Python (libraries.c). */
@@ -72,6 +76,7 @@ int cli_pool(int argc, char **argv);
 int cli_e2b(int argc, char **argv);
 int cli_keys(int argc, char **argv);
 int cli_logs(int argc, char **argv);
+int cli_stats(int argc, char **argv);
 int cli_runs(int argc, char **argv);
 int cli_sandbox(int argc, char **argv);
 int cli_context(int argc, char **argv);
@@ -81,6 +86,7 @@ int cli_image(int argc, char **argv);
 int cli_volume(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_serve(int argc, char **argv);
+int cli_gateway(int argc, char **argv);
 int cli_version(int argc, char **argv);
 
 /* ---- texts of the table (help.c, completion.c) ---- */

@@ -165,10 +165,10 @@ static void bash(const struct cli_command *commands)
                "                        mapfile -t COMPREPLY < <(compgen -W \"$(caisson policy list 2>/dev/null | "
                "cut -d' ' -f1)\" -- \"$word\"); return\n"
                "                } ;;&\n"
-               "                --profile|show) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
+               "                --profile|show|explain) mapfile -t COMPREPLY < <(compgen -W \"$(caisson profiles list 2>/dev/null | "
                "cut -d' ' -f1)\" -- \"$word\"); return ;;\n"
                "                completion) mapfile -t COMPREPLY < <(compgen -W \"bash zsh fish\" -- \"$word\"); return ;;\n"
-               "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show\" -- \"$word\"); return ;;\n"
+               "                profiles) mapfile -t COMPREPLY < <(compgen -W \"list show explain\" -- \"$word\"); return ;;\n"
                "                runs) [[ $word == -* ]] || { mapfile -t COMPREPLY < <(compgen -W \"show\" -- \"$word\"); return; } ;;\n"
                "                keys) mapfile -t COMPREPLY < <(compgen -W \"create list revoke\" -- \"$word\"); return ;;\n"
                "                revoke) mapfile -t COMPREPLY < <(compgen -W \"$(caisson keys list 2>/dev/null | "
@@ -281,7 +281,7 @@ static void zsh(const struct cli_command *commands)
         for (const struct cli_command *command = commands; command->name; command++)
                 if (command->options)
                         print_zsh_options(command);
-        printf("        profiles) _values command list show ;;\n"
+        printf("        profiles) _values command list show explain ;;\n"
                "        policy) _values command list show test ;;\n"
                "        completion) _values shell bash zsh fish ;;\n"
                "        schema) _values name request result limits boundary ;;\n"

@@ -5,6 +5,7 @@
  * takes nothing from a daemon's users but the machine.
  */
 #include "front/cli/grade.h"
+#include "front/library/review.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ const struct cli_option cli_grade_options[] = {
         { "jobs", 'j', "N", "Submissions at once; without it as many as there are cores.", NULL },
         { "json", 0, NULL, "One JSON object a line for each submission.", NULL },
         { "junit", 0, NULL, "One JUnit XML document.", NULL },
+        { "checker", 0, "WORD", "The older name of --compare.", &choices_compare },
         { "verbose", 'v', NULL, "Show what passed, too, and every case that did not.", NULL },
         { "progress", 0, NULL, "Show how far it is on standard error, also where that is no terminal.", NULL },
         { "no-progress", 0, NULL, "Do not.", NULL },
@@ -85,6 +87,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
                         *flags[i] = true;
                         return 0;
                 }
+        if (strcmp(name, "checker") == 0)
+                name = "compare";
         for (size_t i = 0; i < cli->fields_n; i++)
                 if (strcmp(name, cli->fields[i].field->option) == 0) {
                         bool limit = cli->fields[i].object == &object_limits;
@@ -145,7 +149,7 @@ static void note_status(struct grade_cli *cli, const struct grade_result *result
                 status = result->status == status_BAD_REQUEST || result->status == status_UNSUPPORTED_LANGUAGE
                         ? EXIT_BAD
                         : EXIT_ENGINE;
-        else if (!result->all_passed)
+        else if (!grade_is_good(result))
                 status = EXIT_NOT_PASSED;
         cli->status = status > cli->status ? status : cli->status;
 }
@@ -175,8 +179,10 @@ static void on_done(void *owner, const struct grade_result *result)
         grade_count(&cli->totals, result);
         note_status(cli, result);
         if (cli->json) {
-                if (model_encode_text(&object_grade_result, result, &item->text))
+                json_t *json = front_grade_result(result, grading_request(item->grading)->aliases);
+                if (model_dump(json, false, &item->text))
                         buf_add(&item->text, "\n", 1);
+                json_decref(json);
         } else if (cli->junit) {
                 grade_junit(result, &item->text);
         } else {
@@ -210,13 +216,24 @@ static struct item *new_item(struct grade_cli *cli)
         return item;
 }
 
+/* Options are laid over a request; but the format is what a line is read by. */
+static void set_format(const struct grade_cli *cli, json_t *json)
+{
+        if (HAS(&cli->options, grade_request, format) && json_is_object(json))
+                json_object_set_new(json, "format",
+                        json_string(choices_grade_format.values[cli->options.format].text));
+}
+
 static void begin(struct grade_cli *cli, json_t *json)
 {
         struct csn_error err;
         struct item *item = new_item(cli);
         struct arena *arena = grading_arena(item->grading);
         struct grade_request *request = grading_request(item->grading), given = { 0 };
+        set_format(cli, json);
         if (grading_decode(json, arena, &given, &err) < 0) {
+                if (err.code == CSN_E_RECORD)
+                        err_wrap(&err, "%s, line %llu", cli->paths[cli->path_at], (unsigned long long)cli->line);
                 if (HAS(&given, grade_request, id))
                         SET(request, grade_request, id, given.id);
                 grading_refuse(item->grading, &err, &events, item);
@@ -395,6 +412,7 @@ static int grade(int argc, char **argv, const struct settings *settings)
         if (prepare(&cli, argc, argv, &err) == 0 && engine_open(settings, &cli.engine, &err) == 0 &&
                 watch_signals(&cli, &err) == 0) {
                 loop_set_batch_scheduling();
+                library_set_review(cli.engine, settings);
                 engine_warm(cli.engine, true);
                 cli.grader = grader_open(cli.engine, settings);
                 grade_all(&cli, &err);

@@ -8,12 +8,14 @@
 struct grade_totals {
         size_t submissions, all_passed, troubled;  /* troubled: not graded, because of the engine or the request */
         uint64_t cases, cases_passed;
-        double score;              /* sum of all submissions' scores */
+        double score;              /* sum of the scores of graded submissions */
         uint64_t begun_us;
 };
 
 /* Whether a failure of the engine or of the request prevented the grading. */
 bool grade_is_trouble(const struct grade_result *result);
+/* Whether nothing failed: each case passed, or the submission was executed and there are none. */
+bool grade_is_good(const struct grade_result *result);
 void grade_count(struct grade_totals *totals, const struct grade_result *result);
 
 /* Append a line for a person, and the cases that did not pass. */

@@ -21,14 +21,19 @@ bool grade_is_trouble(const struct grade_result *result)
         }
 }
 
+bool grade_is_good(const struct grade_result *result)
+{
+        return result->all_passed || (result->status == status_COMPLETED && !result->total);
+}
+
 void grade_count(struct grade_totals *totals, const struct grade_result *result)
 {
         totals->submissions++;
-        totals->all_passed += result->all_passed;
+        totals->all_passed += grade_is_good(result);
         totals->troubled += grade_is_trouble(result);
         totals->cases += result->total;
         totals->cases_passed += result->passed;
-        totals->score += result->score;
+        totals->score += grade_is_trouble(result) ? 0 : result->score;
 }
 
 static void add_visible(struct buf *buf, const char *text)
@@ -50,11 +55,15 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
         size_t shown = 0, hidden = 0;
         if (result->all_passed && !verbose)
                 return;
-        buf_printf(buf, "%s  ", grade_is_trouble(result) ? "ERROR" : result->all_passed ? "ok   " : "FAIL ");
+        buf_printf(buf, "%s  ", grade_is_trouble(result) ? "ERROR" : grade_is_good(result) ? "ok   " : "FAIL ");
         add_visible(buf, name_of(result));
-        if (result->total)
+        if (result->mask)
+                buf_printf(buf, "  no score");
+        else if (result->total)
                 buf_printf(buf, "  %llu/%llu, score %.2f", (unsigned long long)result->passed,
                         (unsigned long long)result->total, result->score);
+        else if (grade_is_good(result))
+                buf_printf(buf, "  Code executed, no tests");
         buf_add(buf, "\n", 1);
         if (HAS(result, grade_result, error)) {
                 buf_printf(buf, "       %s: ", status_name(result->status));
@@ -92,15 +101,18 @@ void grade_show(const struct grade_result *result, bool verbose, struct buf *buf
 void grade_show_totals(const struct grade_totals *totals, struct buf *buf)
 {
         double seconds = (double)(clock_us() - totals->begun_us) / 1e6;
+        size_t graded = totals->submissions - totals->troubled;
         buf_printf(buf, "%zu submission%s: %zu passed, %zu failed", totals->submissions,
                 totals->submissions == 1 ? "" : "s", totals->all_passed,
-                totals->submissions - totals->all_passed - totals->troubled);
+                graded - totals->all_passed);
         if (totals->troubled)
                 buf_printf(buf, ", %zu not graded", totals->troubled);
-        buf_printf(buf, "; %llu of %llu cases, mean score %.3f; %.2f s", (unsigned long long)totals->cases_passed,
-                (unsigned long long)totals->cases,
-                totals->submissions ? totals->score / (double)totals->submissions : 0, seconds);
-        if (totals->troubled < totals->submissions)
+        buf_printf(buf, "; %llu of %llu cases", (unsigned long long)totals->cases_passed,
+                (unsigned long long)totals->cases);
+        if (graded)
+                buf_printf(buf, ", mean score %.3f", totals->score / (double)graded);
+        buf_printf(buf, "; %.2f s", seconds);
+        if (graded)
                 buf_printf(buf, ", %.1f submissions and %.1f cases a second", (double)totals->submissions / seconds,
                         (double)totals->cases / seconds);
         buf_add(buf, "\n", 1);

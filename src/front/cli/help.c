@@ -30,7 +30,7 @@ static const char *argument_of(const struct field *field)
                 return "WORD";
         default:
                 return strcmp(field->name, "exports") == 0  ? "GLOB:DIR"
-                        : strcmp(field->name, "files") == 0 ? "PATH[:NAME]"
+                        : strcmp(field->name, "files") == 0 || strcmp(field->name, "modules") == 0 ? "PATH[:NAME]"
                                                             : "TEXT";
         }
 }

@@ -67,6 +67,7 @@ static int try_run(const struct settings *settings, struct doctor_check *ret, st
                 struct run_request *request;
                 struct run *run = run_new(engine);
                 request = run_request(run);
+                run_set_unreviewed(run);
                 SET(request, run_request, language, language);
                 SET(request, run_request, code, ((struct bytes){ code, strlen(code) }));
                 SET(request, run_request, policy, off);
@@ -203,6 +204,55 @@ static int list_profiles(const struct settings *settings, bool json)
         return 0;
 }
 
+/* The fields that the profile itself sets, but for limits, each as JSON. */
+static void print_sets(const struct profile *profile)
+{
+        json_t *sets = model_encode(&object_run_request, &profile->request);
+        for (const char *const *name = profile_field_names(); *name; name++) {
+                json_t *value = strcmp(*name, "limits") == 0 ? NULL : json_object_get(sets, *name);
+                char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+                if (text)
+                        printf("  %-22s %s (profile)\n", *name,
+                                json_is_string(value) ? json_string_value(value) : text);
+                free(text);
+        }
+        if (profile->has_session)
+                printf("  %-22s %s (profile)\n", "session", choices_session_mode.values[profile->session].text);
+        json_decref(sets);
+}
+
+static void print_limits(const struct profile *profile, const struct run_request *whole)
+{
+        for (size_t i = 0; i < object_limits.n; i++) {
+                const struct field *field = &object_limits.fields[i];
+                const void *at = (const char *)&whole->limits + field->at;
+                char text[60];
+                if (field->kind == KIND_NUM)
+                        model_print(field, *(const uint64_t *)at, text, sizeof text);
+                else
+                        snprintf(text, sizeof text, "%s", field->choices->values[*(const int *)at].text);
+                printf("  limits.%-15s %-10s %s%s\n", field->name, text,
+                        profile->request.limits.present >> i & 1 ? "(profile) " : "", field->help);
+        }
+}
+
+/* What has a value in each run, whether or not the profile sets it. */
+static void print_rest(const struct profile *profile, const struct run_request *whole)
+{
+        const struct { size_t field; const char *name, *text; } rows[] = {
+                { FIELD_run_request_policy, "policy", whole->policy },
+                { FIELD_run_request_network, "network", choices_network.values[whole->network].text },
+                { FIELD_run_request_landlock, "landlock", choices_need.values[whole->landlock].text },
+                { FIELD_run_request_cgroup, "cgroup", choices_cgroup_need.values[whole->cgroup].text },
+                { FIELD_run_request_strict_proc, "strict_proc", whole->strict_proc ? "true" : "false" },
+                { FIELD_run_request_backend, "backend", whole->backend },
+                { FIELD_run_request_format, "format", choices_text_form.values[whole->format].text },
+        };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+                if (!(profile->request.present >> rows[i].field & 1))
+                        printf("  %-22s %s\n", rows[i].name, rows[i].text ? rows[i].text : "native");
+}
+
 static int show_profile(const struct settings *settings, const char *name, bool json)
 {
         struct arena arena = { 0 };
@@ -214,25 +264,24 @@ static int show_profile(const struct settings *settings, const char *name, bool 
                 cli_print_json(model_encode(&object_run_request, &whole));
         } else if (status == 0) {
                 printf("%s: %s\n", profile.name, profile.text);
-                for (size_t i = 0; i < object_limits.n; i++) {
-                        const struct field *field = &object_limits.fields[i];
-                        const void *at = (const char *)&whole.limits + field->at;
-                        char text[60];
-                        if (field->kind == KIND_NUM)
-                                model_print(field, *(const uint64_t *)at, text, sizeof text);
-                        else
-                                snprintf(text, sizeof text, "%s", field->choices->values[*(const int *)at].text);
-                        printf("  limits.%-15s %-10s %s%s\n", field->name, text,
-                                profile.request.limits.present >> i & 1 ? "(profile) " : "", field->help);
-                }
-                printf("  network                %s\n", choices_network.values[whole.network].text);
-                printf("  landlock               %s\n", choices_need.values[whole.landlock].text);
-                printf("  cgroup                 %s\n", choices_cgroup_need.values[whole.cgroup].text);
-                printf("  strict_proc            %s\n", whole.strict_proc ? "true" : "false");
-                printf("  backend                %s\n", whole.backend ? whole.backend : "native");
+                print_limits(&profile, &whole);
+                print_sets(&profile);
+                print_rest(&profile, &whole);
         }
         arena_done(&arena);
         return status;
+}
+
+static int explain_profile(const struct settings *settings, const char *name)
+{
+        struct buf buf;
+        struct csn_error err;
+        buf_init(&buf, 1 * MIB);
+        int rc = front_explain(settings, name, &buf, &err);
+        if (rc == 0)
+                fputs(buf.bytes, stdout);
+        buf_done(&buf);
+        return rc < 0 ? cli_fail(&err) : 0;
 }
 
 static int profiles(int argc, char **argv, const struct settings *settings)
@@ -240,9 +289,11 @@ static int profiles(int argc, char **argv, const struct settings *settings)
         bool json = cli_has_flag(&argc, argv, "--json");
         if (argc == 1 || (argc == 2 && strcmp(argv[1], "list") == 0))
                 return list_profiles(settings, json);
-        if (argc == 3 && (strcmp(argv[1], "show") == 0 || strcmp(argv[1], "explain") == 0))
+        if (argc == 3 && (strcmp(argv[1], "show") == 0 || (strcmp(argv[1], "explain") == 0 && json)))
                 return show_profile(settings, argv[2], json);
-        return cli_usage_of("profiles", "give a subcommand: list, or show NAME");
+        if (argc == 3 && strcmp(argv[1], "explain") == 0)
+                return explain_profile(settings, argv[2]);
+        return cli_usage_of("profiles", "give a subcommand: list, show NAME or explain NAME");
 }
 
 int cli_profiles(int argc, char **argv)

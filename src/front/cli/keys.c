@@ -16,6 +16,7 @@ const struct cli_option cli_keys_options[] = {
         { "queued", 0, "N", "create: its runs that may wait.", NULL },
         { "cpu-per-day", 0, "TIME", "create: CPU time of its tenant within 24 hours, of runs and in sandboxes.", NULL },
         { "stored", 0, "SIZE", "create: bytes of records, files and workspaces of its tenant that are kept.", NULL },
+        { "review-budget", 0, "USD", "create: what reviews by models may cost for it, in US dollars, such as 2.50.", NULL },
         { "json", 'j', NULL, "Print JSON.", NULL },
         { NULL, 0, NULL, NULL, NULL },
 };
@@ -51,6 +52,18 @@ static int take_size(const char *name, const char *value, uint64_t *ret, struct 
         return 0;
 }
 
+static int take_budget(const char *value, uint64_t *ret_nanousd, struct csn_error *err)
+{
+        uint64_t nanousd;
+        if (!usd_parse(value, &nanousd) || nanousd == 0)
+                return err_field(err, "review-budget",
+                        "--review-budget is \"%.60s\"; it has to be a number of US dollars above 0, such as 2.50, up to "
+                        "1000000",
+                        value);
+        *ret_nanousd = nanousd;
+        return 0;
+}
+
 static int take_option(void *owner, const char *name, const char *value, struct csn_error *err)
 {
         struct keys_cli *cli = owner;
@@ -69,6 +82,8 @@ static int take_option(void *owner, const char *name, const char *value, struct 
                 return cli_parse_number(name, value, 1, 1000000, &key->running_max, err);
         else if (strcmp(name, "queued") == 0)
                 return cli_parse_number(name, value, 1, 1000000, &key->queued_max, err);
+        else if (strcmp(name, "review-budget") == 0)
+                return take_budget(value, &key->review_budget_nanousd, err);
         else if (strcmp(name, "cpu-per-day") == 0)
                 return take_duration(name, value, &key->cpu_ms_per_day, err);
         else
@@ -87,14 +102,22 @@ static json_t *scopes_json(unsigned scopes)
         return list;
 }
 
+static json_t *budget_json(uint64_t nanousd)
+{
+        char text[40];
+        usd_print(nanousd, 9, text, sizeof text);
+        return nanousd ? json_string(text) : json_null();
+}
+
 static json_t *key_json(const struct store_key *key)
 {
-        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "id", key->id, "name",
+        return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "id", key->id, "name",
                 key->name, "tenant", key->tenant, "scopes", scopes_json(key->scopes), "created_at",
                 cli_json_time(key->created_ms), "expires_at", cli_json_time(key->expires_ms), "used_at",
                 cli_json_time(key->used_ms), "revoked_at", cli_json_time(key->revoked_ms), "running_max",
                 (json_int_t)key->running_max, "queued_max", (json_int_t)key->queued_max, "cpu_ms_per_day",
-                (json_int_t)key->cpu_ms_per_day, "stored_bytes", (json_int_t)key->stored_bytes);
+                (json_int_t)key->cpu_ms_per_day, "stored_bytes", (json_int_t)key->stored_bytes, "review_budget_usd",
+                budget_json(key->review_budget_nanousd));
 }
 
 static void add_key(struct buf *buf, const struct store_key *key)

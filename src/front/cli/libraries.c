@@ -50,6 +50,7 @@ void cli_look_at_libraries(const struct settings *settings, struct doctor_check 
         if (rc == 0) {
                 struct run *run = run_new(engine);
                 struct run_request *request = run_request(run);
+                run_set_unreviewed(run);
                 SET(request, run_request, language, language);
                 SET(request, run_request, code, ((struct bytes){ (char *)(uintptr_t)program, sizeof program - 1 }));
                 SET(request, run_request, policy, off);

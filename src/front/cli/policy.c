@@ -113,8 +113,11 @@ static int policy_command(int argc, char **argv, const struct settings *settings
         bool list = words <= 1 && strcmp(word, "list") == 0;
         if (words > 2 && strcmp(word, "test") == 0)
                 return cli_cases(words - 1, argv + optind + 1, cli.language, settings);
+        if ((words == 2 || words == 3) && strcmp(word, "import") == 0)
+                return cli_import_policy(name, argv[optind + 2], &err) < 0 ? cli_fail(&err) : 0;
         if (!list && (words != 2 || strcmp(word, "show") != 0))
-                return cli_usage_of("policy", "give a subcommand: list, show NAME, or test NAME [-l LANGUAGE] FILE...");
+                return cli_usage_of("policy",
+                        "give a subcommand: list, show NAME, import FILE [NAME], or test NAME [-l LANGUAGE] FILE...");
         if (front_load_policies(settings, &policies, &err) < 0)
                 return cli_fail(&err);
         if (list)

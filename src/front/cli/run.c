@@ -1,5 +1,6 @@
 /* caisson run: options into a request, output as it comes, and the exit status that people expect. */
 #include "front/cli/cli.h"
+#include "front/library/review.h"
 #include "tools/tools.h"
 
 #include <fcntl.h>
@@ -12,12 +13,13 @@
 
 const struct cli_option cli_run_options[] = {
         { "code", 'c', "CODE", "The program itself, instead of a file.", NULL },
+        { "prelude", 0, "FILE", "Code that runs before the program, in the same namespace.", NULL },
         { "stdin", 0, "FILE", "What the program reads from standard input; - is ours. Default: nothing.", NULL },
         { "request", 0, "FILE", "The whole request as JSON (caisson schema request); - is standard input.", NULL },
         { "record-tools", 0, "FILE", "Write the program's calls of tools to this file, as JSON.", NULL },
         { "replay-tools", 0, "FILE", "Answer them as in such a file; nothing is called outside.", NULL },
         { "json", 'j', NULL, "Print the record as JSON instead of the output.", NULL },
-        { "format", 0, "NAME", "Print the record as text for a model.", &choices_forms },
+        { "format", 0, "NAME", "Print the record as text for a model.", &choices_text_form },
         { "raw", 0, NULL, "Do not make control characters of the output visible on a terminal.", NULL },
         { "quiet", 'q', NULL, "No summary on standard error.", NULL },
         { "verbose", 'v', NULL, "Say on standard error what is done.", NULL },
@@ -36,7 +38,7 @@ struct run_cli {
         struct cli_settings from;
         struct cli_field fields[64];
         size_t fields_n;
-        const char *code, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
+        const char *code, *prelude_file, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
         int record_fd;             /* where they are recorded */
         struct cli_show show;
         struct cli_transport *transport;     /* by way of the daemon; NULL: our own engine runs it */
@@ -60,6 +62,28 @@ static int add_file(struct run_request *request, const char *text, struct arena 
         SET(file, input_file, path, arena_copy(arena, text, colon ? (size_t)(colon - text) : strlen(text)));
         request->files = more;
         MARK(request, run_request, files);
+        return 0;
+}
+
+/* PATH or PATH:NAME, as for a file; the content goes with the request. */
+static int add_module(struct run_request *request, const char *text, struct arena *arena, struct csn_error *err)
+{
+        const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':');
+        char *path = arena_copy(arena, text, colon ? (size_t)(colon - text) : strlen(text));
+        const char *slash = strrchr(path, '/'), *name = colon ? colon + 1 : slash ? slash + 1 : path;
+        struct module_file *more = arena_alloc(arena, (request->modules_n + 1) * sizeof *more);
+        if (request->modules_n)
+                memcpy(more, request->modules, request->modules_n * sizeof *more);
+        struct module_file *module = &more[request->modules_n];
+        if (!utf8_valid(name, strlen(name)))
+                return err_field(err, "--module", "--module: the name is not valid UTF-8");
+        SET(module, module_file, name, arena_text(arena, "%s", name));
+        if (cli_read_whole(path, MIB, "/modules", arena, &module->content, err) < 0)
+                return -err->code;
+        MARK(module, module_file, content);
+        request->modules = more;
+        request->modules_n++;
+        MARK(request, run_request, modules);
         return 0;
 }
 
@@ -95,12 +119,15 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
                 return cli_set_field(option, &request->tools, text, arena, err);
         }
         bool is_file = strcmp(field->name, "files") == 0, is_export = strcmp(field->name, "exports") == 0;
-        if (!is_file && !is_export && strcmp(field->name, "packages") != 0)
+        bool is_module = strcmp(field->name, "modules") == 0;
+        if (!is_file && !is_export && !is_module && strcmp(field->name, "packages") != 0)
                 return cli_set_field(option, request, text, arena, err);
         if (!text)
                 return err_field(err, where, "%s needs a value", where);
         if (is_file)                       /* its name may be any bytes */
                 return add_file(request, text, arena);
+        if (is_module)
+                return add_module(request, text, arena, err);
         if (is_export)
                 return add_export(request, text, arena, err);
         if (!utf8_valid(text, strlen(text)))
@@ -111,11 +138,22 @@ static int set_field(struct run_cli *cli, const struct cli_field *option, const 
         return 0;
 }
 
+/* The word was compared with the choices before. */
+static void set_form(struct run_cli *cli, const char *word)
+{
+        struct run_request *request = run_request(cli->run);
+        for (size_t i = 0; i < choices_text_form.n; i++)
+                if (strcasecmp(choices_text_form.values[i].text, word) == 0)
+                        SET(request, run_request, format, (int)i);
+}
+
 static void set_plain(struct run_cli *cli, size_t i, const char *text)
 {
         const char *name = cli_run_options[i].name;
         if (strcmp(name, "code") == 0)
                 cli->code = text;
+        else if (strcmp(name, "prelude") == 0)
+                cli->prelude_file = text;
         else if (strcmp(name, "stdin") == 0)
                 cli->stdin_file = text;
         else if (strcmp(name, "request") == 0)
@@ -125,7 +163,7 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
         else if (strcmp(name, "replay-tools") == 0)
                 cli->replay_tools = text;
         else if (strcmp(name, "format") == 0)
-                cli->show.format = text;
+                set_form(cli, text);
         else if (strcmp(name, "daemon") == 0)
                 cli->daemon = text;
         cli->show.json = cli->show.json || strcmp(name, "json") == 0;
@@ -252,6 +290,11 @@ static int take_program(struct run_cli *cli, int argc, char **argv, struct csn_e
                 MARK(request, run_request, code);
                 name_after_file(engine_languages(cli->engine), request, path, arena);
         }
+        if (cli->prelude_file) {
+                if (cli_read_whole(cli->prelude_file, MIB, "/prelude", arena, &request->prelude, err) < 0)
+                        return -err->code;
+                MARK(request, run_request, prelude);
+        }
         if (cli->stdin_file) {
                 if (path && strcmp(path, "-") == 0 && strcmp(cli->stdin_file, "-") == 0)
                         return err_field(err, "/stdin", "standard input cannot be both the program and its input");
@@ -358,14 +401,33 @@ static void on_done(void *owner, const struct run_result *result)
 
 static const struct run_events events = { .output = on_output, .done = on_done };
 
+/* Without a daemon a run has no tools; a program of a profile with tools is refused before it starts. */
+static int check_alone(struct run_cli *cli, struct csn_error *err)
+{
+        const struct run_request *request = run_request(cli->run);
+        const char *name = HAS(request, run_request, profile) ? request->profile : cli->settings->engine.profile;
+        struct profile profile;
+        struct csn_error why;
+        if (HAS(&request->tools, tools_request, replay))
+                return 0;
+        bool named = request->tools.allow_n ||
+                (!HAS(&request->tools, tools_request, allow) &&
+                        profile_find(cli->settings, name, run_arena(cli->run), &profile, &why) == 0 &&
+                        profile.request.tools.allow_n);
+        return named ? err_field(err, "/tools/allow",
+                               "the run names tools, and only a daemon has servers of tools; start caissond (docs/use/tool-sources.md), or name none")
+                     : 0;
+}
+
 static void run_alone(struct run_cli *cli, const struct csn_error *why)
 {
         if (cli->show.verbose)
                 fprintf(stderr, "caisson: running alone: %s\n", why->text);
-        const struct tools_request *tools = &run_request(cli->run)->tools;
-        if (tools->allow_n && !HAS(tools, tools_request, replay))
-                fprintf(stderr,
-                        "caisson: this run finds no tools, because only a daemon has servers of them; start caissond, and see docs/use/tool-sources.md\n");
+        struct csn_error err;
+        if (check_alone(cli, &err) < 0) {
+                run_refuse(cli->run, &err, &events, cli);
+                return;
+        }
         run_start(cli->run, true, &events, cli);
 }
 
@@ -445,9 +507,27 @@ static int watch_signals(struct run_cli *cli, struct csn_error *err)
 static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
 {
         if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 ||
-                take_request_file(cli, err) < 0 || take_calls(cli, err) < 0 || show_check(&cli->show, err) < 0)
+                take_request_file(cli, err) < 0 || take_calls(cli, err) < 0)
                 return -err->code;
         return 0;
+}
+
+/* The output is printed as it arrives, unless options, request or profile name a form. */
+static void choose_form(struct run_cli *cli)
+{
+        const struct run_request *request = run_request(cli->run);
+        const char *name = HAS(request, run_request, profile) ? request->profile : cli->settings->engine.profile;
+        struct arena arena = { 0 };
+        struct profile profile = { 0 };
+        struct csn_error err;
+        if (HAS(request, run_request, format)) {
+                cli->show.as_text = true;
+                cli->show.form = request->format;
+        } else if (profile_find(cli->settings, name, &arena, &profile, &err) == 0) {
+                cli->show.as_text = HAS(&profile.request, run_request, format);
+                cli->show.form = profile.request.format;
+        }
+        arena_done(&arena);
 }
 
 static void start(struct run_cli *cli)
@@ -469,11 +549,14 @@ static int run_with(struct run_cli *cli, int argc, char **argv)
         if (watch_signals(cli, &err) < 0)
                 return cli_fail(&err);
         int rc = take_all(cli, argc, argv, &err);
+        choose_form(cli);
         show_prepare(&cli->show);
         if (rc < 0)
                 run_refuse(cli->run, &err, &events, cli);
         else
                 start(cli);
+        if (rc == 0 && cli->show.verbose)
+                show_program(&cli->show, run_request(cli->run));
         while (!cli->done)
                 if (engine_step(cli->engine, -1, &err) < 0)
                         return cli_fail(&err);
@@ -492,6 +575,7 @@ int cli_run(int argc, char **argv)
                 status = cli_fail(&err);
         if (status == 0) {
                 tools_open(cli.engine);
+                library_set_review(cli.engine, &settings);
                 cli.run = run_new(cli.engine);
                 status = run_with(&cli, argc, argv);
                 transport_close(cli.transport);

@@ -1,10 +1,11 @@
 /*
  * compat: what the fronts share that take requests in the formats of other services (sandboxfusion.c, piston.c,
- * judge0.c).
+ * judge0.c, tool_call.c).
  *
  * Such a front makes a run_request of the request as JSON, which model_decode() reads, so every bound of fields.def
- * holds for it, too.  Fields that a front does not know are ignored, as the services do.  Errors of admission, quotas
- * and sizes are problems (RFC 9457); errors in the content are answered in the format of the service.
+ * holds for it, too.  Fields that a front does not know are ignored, as the services do; tool_call.c refuses unknown
+ * fields.  Errors of admission, quotas and sizes are problems (RFC 9457); errors in the content are answered in the
+ * format of the service.
  *
  * A struct parse_converter does the conversion, in a helper thread if the body is long.  The converter uses a context
  * that begin() makes in the loop: copies of settings, and the languages, which do not change while the daemon runs.

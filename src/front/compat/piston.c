@@ -98,6 +98,7 @@ static void ask(struct service *service, struct piston *piston)
                 probe->piston = piston;
                 probe->run = run_new(service->engine);
                 struct run_request *request = run_request(probe->run);
+                run_set_unreviewed(probe->run);
                 SET(request, run_request, language, arena_text(run_arena(probe->run), "%s", probe->language));
                 SET(request, run_request, policy, arena_text(run_arena(probe->run), "off"));
                 request->code =

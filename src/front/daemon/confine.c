@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -187,6 +188,28 @@ static int become(const struct confine *confine, struct csn_error *err)
         return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE") : 0;
 }
 
+static void dirname_of(char *path)
+{
+        char *slash = strrchr(path, '/');
+        if (slash)
+                slash[slash == path] = 0;  /* the folder of "/key" is "/" */
+        else if (path[0])
+                snprintf(path, PATH_MAX, ".");
+}
+
+/*
+ * The folders of gateway.key_file and of what it leads to: a new content is a new file, to which a rule for the old one
+ * does not apply (landlock(7)).  "" without the setting.
+ */
+static void find_keys(const char *path, char ret_folder[static PATH_MAX], char ret_target[static PATH_MAX])
+{
+        char real[PATH_MAX];
+        snprintf(ret_folder, PATH_MAX, "%s", path);
+        snprintf(ret_target, PATH_MAX, "%s", path[0] && realpath(path, real) ? real : "");
+        dirname_of(ret_folder);
+        dirname_of(ret_target);
+}
+
 static int make_rules(const struct settings *settings, const struct confine *confine, int *ret_fd,
         struct csn_error *err)
 {
@@ -203,6 +226,8 @@ static int make_rules(const struct settings *settings, const struct confine *con
                         : home ? "/.config/caisson"
                                : "");
         snprintf(named, sizeof named, "%s", confine->config ? confine->config : config ? config : "");
+        char keys[PATH_MAX], target[PATH_MAX];
+        find_keys(settings->gateway.key_file, keys, target);
         const struct landlock_place places[] = {
                 { confine->state_dir, LANDLOCK_WRITE },
                 { settings->packages.cache_dir, LANDLOCK_WRITE },
@@ -225,6 +250,12 @@ static int make_rules(const struct settings *settings, const struct confine *con
                 { settings->engine.profiles_dir, LANDLOCK_READ },
                 { settings->engine.languages_dir, LANDLOCK_READ },
                 { backend_policies_dir(), LANDLOCK_READ },
+                /* Read again when they change, if the file permissions allow the user. */
+                { keys, LANDLOCK_READ },
+                { target, LANDLOCK_READ },
+                { settings->review.api_key_file, LANDLOCK_READ },
+                { settings->review.headers_file, LANDLOCK_READ },
+                { settings->review.prompt_file, LANDLOCK_READ },
         };
         *ret_fd = -1;
         if (settings->engine.landlock == need_OFF)

@@ -255,7 +255,7 @@ static void start_check(struct request *request)
         request->source_check.run_owner = request->owner;
         if (!refusal.code)
                 parse_take(request->parse, &check->arena, &check->request);
-        if (refusal.code || source_check_find_language(engine, &request->source_check, &refusal) < 0) {
+        if (refusal.code || source_check_prepare(engine, &request->source_check, &refusal) < 0) {
                 policy_refuse(&check->request, &refusal, &check->arena, &check->result);
                 send_result(request, &check->result);
                 return;

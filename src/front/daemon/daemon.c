@@ -10,9 +10,12 @@
 
 #include "front/daemon/sd_notify.h"
 #include "front/service/parse.h"
+#include "hop/worker.h"
 
 #include "backend/backend.h"
 #include "packages/packages.h"
+#include "review/review.h"
+#include "sandbox/sandbox.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
@@ -272,15 +275,36 @@ static int open_store(struct daemon *daemon, struct csn_error *err)
         return 0;
 }
 
+/* A daemon that serves no HTTP has no store, but for the usage of a reviewer. */
+static void open_usage(struct daemon *daemon)
+{
+        struct csn_error err;
+        struct store *store = daemon->store;
+        if (!store && reviewer_is_configured(daemon->settings)) {
+                if (store_open_default(daemon->settings, &daemon->usage, &err) < 0)
+                        log_text(LOG_WARN, "the usage of reviews is not recorded: %s", err.text);
+                store = daemon->usage;
+        }
+        if (store)
+                service_open_usage(daemon->engine, store);
+}
+
 static int open_api(struct daemon *daemon, struct csn_error *err)
 {
         struct endpoint *endpoint = &daemon->endpoint;
         bool stored = daemon->http_fd >= 0;
+        if (daemon->worker)
+                hop_worker_start(daemon->worker, daemon->settings->engine.state_dir);
         if ((stored && open_store(daemon, err) < 0) ||
             service_open(daemon->engine, daemon->settings, daemon->store, daemon_fronts, take_fd(&daemon->http_fd),
                          daemon->http_ours, on_api_idle, daemon, &daemon->service,
                      err) < 0)
                 return -err->code;
+        daemon->service->worker = daemon->worker;
+        daemon->service->host = &daemon->host;
+        if (daemon->worker)
+                engine_set_host(daemon->engine, daemon->host.tier, daemon->host.missing);
+        open_usage(daemon);
         if (stored) {
                 store_set_log_listener(daemon->store, start_checkpoint, daemon);
                 store_set_discard(daemon->store, on_discard, daemon);
@@ -404,15 +428,53 @@ static int open_packages(struct daemon *daemon, struct csn_error *err)
         return 0;
 }
 
+/* The key is read before the daemon gives up its rights. */
+static int prepare_reviewer(struct daemon *daemon, struct csn_error *err)
+{
+        const struct settings *settings = daemon->settings;
+        if (reviewer_is_configured(settings))
+                return reviewer_prepare(settings, &daemon->reviewer, err);
+        if (settings->review.mode != review_mode_OFF)
+                log_text(LOG_WARN, "review.mode is \"%s\", and there is no reviewer: each review is without a verdict",
+                        choices_review_mode.values[settings->review.mode].text);
+        return 0;
+}
+
+/* The keys are read, and this host is tested, before the daemon gives up its rights. */
+static int prepare_gateway(struct daemon *daemon, struct csn_error *err)
+{
+        struct host_tier found;
+        probe_tier(&found);
+        snprintf(daemon->host.tier, sizeof daemon->host.tier, "%s", found.tier);
+        snprintf(daemon->host.missing, sizeof daemon->host.missing, "%s", found.missing);
+        return hop_worker_open(daemon->settings->gateway.key_file, &daemon->worker, err);
+}
+
+/* From here on the reviewer is the engine's. */
+static int open_reviewer(struct daemon *daemon, struct csn_error *err)
+{
+        struct reviewer *reviewer = daemon->reviewer;
+        struct engine *engine = daemon->engine;
+        if (!reviewer)
+                return 0;
+        if (reviewer_open(reviewer, engine_loop(engine), engine_workers(engine), err) < 0)
+                return -err->code;
+        daemon->reviewer = NULL;
+        engine_set_review(engine, &reviewer_source, reviewer);
+        return 0;
+}
+
 static int serve(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
         if (endpoint_uids(settings->engine.socket_uids, &daemon->arena, &daemon->uids, &daemon->uids_n, err) < 0 ||
                 bind_sockets(daemon, err) < 0 || engine_open(settings, &daemon->engine, err) < 0 ||
                 sources_prepare(settings, &daemon->sources_of_tools, err) < 0 ||
-                packages_prepare(settings, &daemon->packages, err) < 0 || give_up_rights(daemon, err) < 0)
+                packages_prepare(settings, &daemon->packages, err) < 0 || prepare_reviewer(daemon, err) < 0 ||
+                prepare_gateway(daemon, err) < 0 ||
+                give_up_rights(daemon, err) < 0)
                 return -err->code;
-        if (open_packages(daemon, err) < 0)
+        if (open_packages(daemon, err) < 0 || open_reviewer(daemon, err) < 0)
                 return -err->code;
         daemon->loop = engine_loop(daemon->engine);
         daemon->tools = tools_open(daemon->engine);
@@ -422,7 +484,10 @@ static int serve(struct daemon *daemon, struct csn_error *err)
         if (sources_open(daemon->sources_of_tools, daemon->tools, err) < 0 ||
                 sources_watch(daemon->sources_of_tools, on_launcher_lost, daemon, err) < 0)
                 return -err->code;
-        if (open_api(daemon, err) < 0 || endpoint_listen(&daemon->endpoint, err) < 0)
+        if (open_api(daemon, err) < 0)
+                return -err->code;
+        daemon->service->tools = daemon->tools;
+        if (endpoint_listen(&daemon->endpoint, err) < 0)
                 return -err->code;
         listen_on(daemon);
         engine_warm(daemon->engine, false);
@@ -456,6 +521,8 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
         loop_set_batch_scheduling();
         log_set_format((enum log_format)settings->engine.log_format);
+        for (size_t i = 0; i < settings->notes_n; i++)
+                log_text(LOG_WARN, "%s", settings->notes[i]);
         int rc = raise_descriptors(settings, err);
         if (rc == 0)
                 rc = daemon_test_policies(settings, err);
@@ -484,10 +551,13 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 request_free(daemon.requests);
         tools_close(daemon.tools);
         packages_free(daemon.packages);
+        reviewer_free(daemon.reviewer);
         sources_close(daemon.sources_of_tools);
         engine_close(daemon.engine);
         helpers_stop();
+        store_close(daemon.usage);
         store_close(daemon.store);
+        hop_worker_free(daemon.worker);
         notify_close();
         arena_done(&daemon.arena);
         log_text(LOG_INFO, "the daemon has ended%s%s", rc < 0 ? ": " : "", rc < 0 ? err->text : "");

@@ -37,6 +37,7 @@ struct daemon {
         struct tools *tools;
         struct sources *sources_of_tools;
         struct packages *packages;             /* prepared and not opened, or NULL */
+        struct reviewer *reviewer;             /* likewise */
         struct loop *loop;
         struct endpoint endpoint;
         enum daemon_state state;
@@ -45,6 +46,7 @@ struct daemon {
         struct timer again;        /* accept once more, when there were no descriptors */
         struct service *service;
         struct store *store;       /* NULL: there is no engine.http */
+        struct store *usage;       /* of reviews, where there is no store; or NULL */
         struct timer clean;        /* the store */
         size_t clean_kind;         /* of the objects that the next step removes, see on_clean() */
         struct job checkpoint;     /* of the store's log, in a helper thread */
@@ -52,6 +54,8 @@ struct daemon {
         struct timer watchdog;     /* the service manager's */
         struct csn_error failure;  /* why the daemon ends without a signal; code 0: no failure */
         struct confine confine;
+        struct hop_worker *worker;         /* NULL: no worker of a gateway */
+        struct service_host host;
         int http_fd;               /* for the HTTP interface, until service_open() */
         bool http_ours;            /* and not the service manager's */
         struct connection *connections;

@@ -3,11 +3,17 @@
 
 #define FRONTS(X) \
         X(api_front) \
+        X(grading_front) \
+        X(tool_call_front) \
         X(sandboxfusion_front) \
         X(piston_front) \
         X(judge0_front) \
+        X(scalebox_front) \
+        X(nemo_front) \
+        X(reward_front) \
         X(mcp_front) \
         X(e2b_front) \
+        X(gateway_front) \
         X(operations_front)
 
 #define DECLARE(name) extern const struct front name;

@@ -39,7 +39,7 @@
 #define E2B_ENVD_PORT 49983
 #define E2B_INTERPRETER_PORT 49999
 #define E2B_ENVD_VERSION "0.6.13"          /* the version that tells clients which requests envd supports */
-#define E2B_ID_LEN 21                      /* i, then 20 of a-z and 0-9 */
+#define E2B_ID_LEN (1 + ID_SHORT_DIGITS)   /* i, then an id of id_new_short() */
 #define E2B_TIMEOUT_MAX_S 86400
 #define E2B_LIFE_S 300                     /* default life in seconds */
 #define E2B_TEXTS_MAX 1000                 /* members of an object of names and texts */
@@ -262,6 +262,8 @@ const struct e2b_template *e2b_base_template(size_t n);
 const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
                                              struct e2b_image **ret_image,
                                              json_t **ret_build_spec, struct csn_error *err);
+/* Whether a tenant has a snapshot of this name or id. */
+bool e2b_snapshot_is_there(const struct service *service, const char *tenant, const char *name);
 /* Delete a snapshot.  false: none of this name. */
 bool e2b_snapshot_forget(const struct service *service, const char *tenant, const char *name);
 

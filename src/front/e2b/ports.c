@@ -1,27 +1,19 @@
 /*
- * All other ports of a sandbox: programs of the user's that listen inside.  A request is written anew for the program,
- * and its answer read by http_parser and passed on, for the program is hostile to us as to the client; after 101, bytes
- * go both ways as they are.
+ * All other ports of a sandbox: programs of the user that listen inside.  A request is written anew for the program,
+ * and the program's answer is read and passed on (front/http/relay.h), because the program is hostile to daemon and
+ * client. After 101 bytes are passed on unchanged in both directions.
  *
  * Each request has a connection of its own, through the sandbox's guest.
  */
 #include "front/e2b/request.h"
 
+#include "front/http/relay.h"
+#include "hop/hop.h"
 #include "net/tls_client.h"
-#include "net/http_headers.h"
 
-#include <http_parser.h>
 #include <stdio.h>
-#include <strings.h>
 
-#define HEADERS_MAX 200                    /* of an answer */
-#define INTERIMS_MAX 10                    /* answers of 1xx before the real one */
-#define CHUNK_EXTRA 32                     /* around a piece of a body: its size and line ends */
 #define TLS_EXTRA (4 * KIB)                /* around a piece of GUEST_DATA_MAX bytes, at most */
-
-struct answer_header {
-        char *name, *value;
-};
 
 struct relay {
         struct http_request *request;      /* NULL: it has its answer */
@@ -29,18 +21,11 @@ struct relay {
         struct guest_call call;
         struct tls *tls;                   /* NULL: the program listens without */
         unsigned port;
-        http_parser parser;
-        struct arena arena;
+        struct http_answer answer;
         struct buf head;                   /* of the request */
-        struct buf name, value;            /* of the header that is being read */
-        struct answer_header headers[HEADERS_MAX];
-        size_t headers_n;
-        bool connected, chunked, upgrade;  /* the head has gone; the body goes in chunks; something else is wanted */
-        bool whole, end_due;               /* the body has come; its last chunk could not go yet */
-        bool begun, raw, over;             /* the answer is on its way; bytes go as they are; it is all done */
-        bool valued;                       /* the value of the header is being read, which may be empty */
-        bool interim;                      /* what is read is 1xx, and a better answer follows */
-        unsigned interims;
+        bool connected, chunked;           /* the head was sent; the body has chunked coding */
+        bool whole, end_due;               /* the body has come; its last chunk could not be sent yet */
+        bool over;                         /* the client has its answer */
         uint64_t in_flight;                /* bytes that the program has not read */
         struct timer end;
 };
@@ -53,9 +38,7 @@ static void relay_free(struct relay *relay)
         guest_call_close(&relay->call);
         tls_free(relay->tls);
         buf_done(&relay->head);
-        buf_done(&relay->name);
-        buf_done(&relay->value);
-        arena_done(&relay->arena);
+        http_answer_done(&relay->answer);
         free(relay);
 }
 
@@ -79,6 +62,7 @@ static struct http_request *finish(struct relay *relay)
         struct http_request *request = relay->request;
         relay->request = NULL;
         relay->over = true;
+        http_answer_stop(&relay->answer);
         request->gone = NULL;
         request->room = NULL;
         request->take = take_nothing;      /* what still comes of a body */
@@ -98,79 +82,13 @@ static void fail(struct relay *relay, const char *why)
         if (relay->over)
                 return;
         struct http_request *request = finish(relay);
-        if (relay->begun)
+        if (relay->answer.status)
                 http_cut(request);
         else
                 e2b_error(request, MHD_HTTP_BAD_GATEWAY, "port %u: %s", relay->port, why);
 }
 
 /* ---- the request ---- */
-
-static bool is_any_of(const char *name, const char *const *names, size_t n)
-{
-        for (size_t i = 0; i < n; i++)
-                if (strcasecmp(name, names[i]) == 0)
-                        return true;
-        return false;
-}
-
-/* What belongs to one connection, or to us. */
-static bool goes_on(const char *name)
-{
-        static const char *const ours[] = { "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization", "TE",
-                "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Host", "X-API-Key", "X-Access-Token",
-                "E2b-Sandbox-Id", "E2b-Sandbox-Port", "E2B-Traffic-Access-Token" };
-        return !is_any_of(name, ours, ARRAY_LEN(ours));
-}
-
-/*
- * Whether a text has no control characters and no blanks but these: some programs end a line at a carriage return
- * alone.
- */
-static bool is_plain(const char *text, const char *blanks)
-{
-        for (; *text; text++)
-                if (((unsigned char)*text <= ' ' || *text == 0x7f) && !strchr(blanks, *text))
-                        return false;
-        return true;
-}
-
-static bool check_header(void *owner, const char *name, const char *value)
-{
-        bool *plain = owner;
-        *plain = *plain && is_plain(name, "") && is_plain(value, "\t ");
-        return *plain;
-}
-
-struct hop {
-        const char *name;
-        bool listed;
-};
-
-static bool find_hop(void *owner, const char *name, const char *value)
-{
-        struct hop *hop = owner;
-        hop->listed = strcasecmp(name, "Connection") == 0 && header_lists(value, hop->name);
-        return !hop->listed;
-}
-
-/* What a client says is for its connection alone, in one Connection or several (RFC 9110, 7.6.1). */
-static bool lists_hop(const struct http_request *request, const char *name)
-{
-        struct hop hop = { name, false };
-        http_each_header(request, find_hop, &hop);
-        return hop.listed;
-}
-
-static bool add_header(void *owner, const char *name, const char *value)
-{
-        struct relay *relay = owner;
-        /* Of two lengths a program may take the other one. */
-        bool length = strcasecmp(name, "Content-Length") == 0;
-        if (!goes_on(name) || (length ? relay->chunked : lists_hop(relay->request, name)))
-                return true;
-        return buf_printf(&relay->head, "%s: %s\r\n", name, value);
-}
 
 static bool is_visible(const char *text)
 {
@@ -179,40 +97,31 @@ static bool is_visible(const char *text)
         return !*text;
 }
 
-/* The Host that the client sent, or that the sandbox was made to show, with ${PORT} in it. */
-static void add_host(struct relay *relay, const struct e2b_sandbox *sandbox)
+/*
+ * The Host of the request: the client's, or the one in maskRequestHost with the port for ${PORT}.  NULL: the client
+ * sent none.
+ */
+static const char *host_of(const struct relay *relay, const struct e2b_sandbox *sandbox, struct arena *arena)
 {
-        const char *host = http_header(relay->request, "Host"),
-                   *mask = json_string_value(json_object_get(sandbox->wish.network, "maskRequestHost"));
-        const char *port = mask ? strstr(mask, "${PORT}") : NULL;
-        if (mask && !is_visible(mask))
-                mask = NULL;
-        if (mask && port)
-                buf_printf(&relay->head, "Host: %.*s%u%s\r\n", (int)(port - mask), mask, relay->port,
-                        port + strlen("${PORT}"));
-        else if (mask || host)
-                buf_printf(&relay->head, "Host: %s\r\n", mask ? mask : host);
+        const char *mask = json_string_value(json_object_get(sandbox->wish.network, "maskRequestHost"));
+        if (!mask || !is_visible(mask))
+                return http_header(relay->request, "Host");
+        const char *port = strstr(mask, "${PORT}");
+        return port ? arena_text(arena, "%.*s%u%s", (int)(port - mask), mask, relay->port, port + strlen("${PORT}"))
+                    : mask;
 }
 
-/* False: it does not fit, or could be read in two ways. */
+/* False: the head does not fit, or could be read in two ways. */
 static bool write_head(struct relay *relay, const struct e2b_sandbox *sandbox)
 {
-        const struct http_request *request = relay->request;
-        const char *upgrade = http_header(request, "Upgrade");
-        bool plain = is_plain(request->uri, "");
-        http_each_header(request, check_header, &plain);
-        if (!plain)
-                return false;
-        relay->chunked = http_header(request, "Transfer-Encoding");
-        relay->upgrade = upgrade && header_lists(http_header(request, "Connection"), "upgrade");
+        /* Credentials for the daemon are not for the program. */
+        static const char *const drops[] = { "X-API-Key", "X-Access-Token", "E2b-Sandbox-Id", "E2b-Sandbox-Port",
+                "E2B-Traffic-Access-Token", HOP_CALL_HEADER, HOP_ATTEMPT_HEADER, NULL };
+        const struct relay_rules rules = { .drops = drops, .host = host_of(relay, sandbox, &relay->request->arena) };
+        relay->answer.upgrade = relay_wants_upgrade(relay->request);
+        relay->answer.head = strcmp(relay->request->method, "HEAD") == 0;
         buf_init(&relay->head, GUEST_DATA_MAX);
-        buf_printf(&relay->head, "%s %s HTTP/1.1\r\n", request->method, request->uri);
-        add_host(relay, sandbox);
-        http_each_header(request, add_header, relay);
-        if (relay->chunked)
-                buf_printf(&relay->head, "Transfer-Encoding: chunked\r\n");
-        return relay->upgrade ? buf_printf(&relay->head, "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n", upgrade)
-                              : buf_printf(&relay->head, "Connection: close\r\n\r\n");
+        return relay_write_head(relay->request, &rules, &relay->head, &relay->chunked);
 }
 
 static bool hand(struct relay *relay, const void *bytes, size_t len)
@@ -253,15 +162,15 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
 {
         static char piece[GUEST_DATA_MAX];
         struct relay *relay = request->owner;
-        size_t extra = CHUNK_EXTRA + (relay->tls ? TLS_EXTRA : 0);
+        size_t extra = RELAY_CHUNK_EXTRA + (relay->tls ? TLS_EXTRA : 0);
         size_t used = (size_t)min_u64(relay->in_flight, GUEST_IN_MAX) + extra,
                room = used < GUEST_IN_MAX ? GUEST_IN_MAX - used : 0;
-        size_t n = min_u64(min_u64(room, len), sizeof piece - CHUNK_EXTRA);
+        size_t n = min_u64(min_u64(room, len), sizeof piece - RELAY_CHUNK_EXTRA);
         if (!relay->connected || !n)
                 return 0;
-        if (!relay->chunked || relay->raw)
+        if (!relay->chunked || relay->answer.raw)
                 return put(relay, bytes, n) ? n : 0;
-        size_t head = (size_t)snprintf(piece, CHUNK_EXTRA, "%zx\r\n", n);
+        size_t head = relay_chunk_head(piece, n);
         memcpy(piece + head, bytes, n);
         piece[head + n] = '\r';
         piece[head + n + 1] = '\n';
@@ -282,131 +191,34 @@ static void whole(struct http_request *request)
 
 /* ---- the answer ---- */
 
-static struct relay *of(http_parser *parser)
+static void on_head(void *owner)
 {
-        return parser->data;
+        struct relay *relay = owner;
+        if (http_answer_is_empty(&relay->answer) && !relay->answer.head)
+                relay_begin_answer(finish(relay), &relay->answer, NULL);
+        else
+                relay_begin_answer(relay->request, &relay->answer, NULL);
 }
 
-static int end_header(struct relay *relay)
+static void on_bytes(void *owner, const char *bytes, size_t len)
 {
-        if (!relay->valued)
-                return 0;
-        relay->valued = false;
-        if (relay->headers_n == HEADERS_MAX)
-                return -1;
-        relay->headers[relay->headers_n++] = (struct answer_header){
-                arena_copy(&relay->arena, relay->name.bytes ? relay->name.bytes : "", relay->name.len),
-                arena_copy(&relay->arena, relay->value.bytes ? relay->value.bytes : "", relay->value.len)
-        };
-        relay->name.len = relay->value.len = 0;
-        return 0;
-}
-
-static int on_message_begin(http_parser *parser)
-{
-        struct relay *relay = of(parser);
-        relay->headers_n = 0;
-        arena_done(&relay->arena);
-        return 0;
-}
-
-static int on_header_field(http_parser *parser, const char *bytes, size_t len)
-{
-        struct relay *relay = of(parser);
-        if (end_header(relay) < 0)
-                return -1;
-        return buf_add(&relay->name, bytes, len) ? 0 : -1;
-}
-
-static int on_header_value(http_parser *parser, const char *bytes, size_t len)
-{
-        struct relay *relay = of(parser);
-        relay->valued = true;
-        return buf_add(&relay->value, bytes, len) ? 0 : -1;
-}
-
-/* The last first, because what was set last is sent first. */
-static void set_headers(struct relay *relay)
-{
-        for (size_t i = relay->headers_n; i-- > 0;) {
-                const struct answer_header *header = &relay->headers[i];
-                if (goes_on(header->name) && strcasecmp(header->name, "Content-Length") != 0)
-                        http_set_header(relay->request, header->name, header->value);
-        }
-}
-
-static int on_headers_complete(http_parser *parser)
-{
-        struct relay *relay = of(parser);
-        struct http_request *request = relay->request;
-        bool upgraded = parser->status_code == MHD_HTTP_SWITCHING_PROTOCOLS;
-        if (end_header(relay) < 0 || relay->begun || relay->over || (upgraded && !relay->upgrade))
-                return -1;
-        relay->interim = parser->status_code < 200 && !upgraded;
-        if (relay->interim)
-                return ++relay->interims > INTERIMS_MAX ? -1 : 1;
-        relay->begun = true;
-        set_headers(relay);
-        if (upgraded) {
-                for (size_t i = 0; i < relay->headers_n; i++)
-                        if (strcasecmp(relay->headers[i].name, "Upgrade") == 0)
-                                http_set_header(request, "Upgrade", relay->headers[i].value);
-                relay->raw = true;
-                request->take = take;
-                http_upgrade(request);
-                return 2;
-        }
-        bool head = strcmp(request->method, "HEAD") == 0;
-        if (parser->status_code == MHD_HTTP_NO_CONTENT || parser->status_code == MHD_HTTP_NOT_MODIFIED) {
-                http_answer(finish(relay), parser->status_code, NULL, mem_copy("", 0), 0);
-                return 1;
-        }
-        http_stream_sized(request, parser->status_code, NULL,
-                parser->flags & F_CONTENTLENGTH ? parser->content_length : UINT64_MAX);
-        return head ? 1 : 0;
-}
-
-static void add_bytes(struct relay *relay, const char *bytes, size_t len)
-{
+        struct relay *relay = owner;
         if (!http_add(relay->request, bytes, len))
                 fail(relay, "its answer did not fit");   /* cannot be: it is held before */
         else if (!http_has_room(relay->request))
                 guest_call_hold(&relay->call, true);
 }
 
-static int on_body(http_parser *parser, const char *bytes, size_t len)
+static void on_end_of_answer(void *owner)
 {
-        add_bytes(of(parser), bytes, len);
-        return 0;
+        struct relay *relay = owner;
+        http_end(finish(relay));
 }
 
-static int on_message_complete(http_parser *parser)
-{
-        struct relay *relay = of(parser);
-        if (!relay->interim && !relay->raw && !relay->over)
-                http_end(finish(relay));
-        return 0;
-}
-
-/* What the program answers; at its end nothing. */
+/* Read bytes of the program's answer; len 0: the connection's end. */
 static void parse(struct relay *relay, const char *bytes, size_t len)
 {
-        static const http_parser_settings settings = { .on_message_begin = on_message_begin,
-                .on_header_field = on_header_field,
-                .on_header_value = on_header_value,
-                .on_headers_complete = on_headers_complete,
-                .on_body = on_body,
-                .on_message_complete = on_message_complete };
-        if (relay->raw) {
-                add_bytes(relay, bytes, len);
-                return;
-        }
-        size_t used = http_parser_execute(&relay->parser, &settings, bytes, len);
-        if (relay->over)
-                return;
-        if (relay->raw && used < len)
-                add_bytes(relay, bytes + used, len - used);
-        else if (!relay->raw && (HTTP_PARSER_ERRNO(&relay->parser) != HPE_OK || used != len))
+        if (!http_answer_take(&relay->answer, bytes, len))
                 fail(relay, "what listens there does not answer as HTTP does");
 }
 
@@ -418,7 +230,7 @@ static void go_on(struct relay *relay)
                 return;
         if (relay->end_due)
                 send_end(relay);
-        else if (relay->raw || !relay->whole)
+        else if (relay->answer.raw || !relay->whole)
                 http_more(relay->request);
 }
 
@@ -496,13 +308,13 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
 static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct relay *relay = call->owner;
-        if (!error && !relay->raw && relay->connected)
+        if (!error && !relay->answer.raw && relay->connected)
                 parse(relay, "", 0);
         if (relay->over)
                 return;
-        if (relay->raw) {
+        if (relay->answer.raw) {
                 http_end(finish(relay));
-        } else if (!relay->begun && error && (!call->refused || error->sys)) {
+        } else if (!relay->answer.status && error && (!call->refused || error->sys)) {
                 struct http_request *request = finish(relay);
                 call->refused ? e2b_closed_port(request, relay->port) : e2b_not_found(request);
         } else {
@@ -525,6 +337,7 @@ static bool speaks_tls(const struct e2b_sandbox *sandbox, unsigned port)
 static void pass_on(struct http_request *request)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
+        static const struct http_answer_events answers = { on_head, on_bytes, on_end_of_answer };
         struct e2b_sandbox *sandbox = e2b_target(request);
         struct csn_error err;
         if (!sandbox) {
@@ -537,10 +350,7 @@ static void pass_on(struct http_request *request)
                 .port = e2b_port(request),
                 .call = { .events = &events, .owner = relay },
                 .end = { .fired = on_end, .owner = relay } };
-        buf_init(&relay->name, KIB);
-        buf_init(&relay->value, HTTP_HEAD_MAX);
-        http_parser_init(&relay->parser, HTTP_RESPONSE);
-        relay->parser.data = relay;
+        http_answer_init(&relay->answer, &answers, relay);
         if (request->uri[0] != '/' || !write_head(relay, sandbox)) {
                 relay_free(relay);
                 e2b_error(request, MHD_HTTP_BAD_REQUEST,

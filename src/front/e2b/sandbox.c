@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #define AGAIN_US 100000        /* its time is over while it is being changed */
 /*
@@ -14,16 +13,10 @@
 
 /* ---- what they are made with ---- */
 
-/* i, and letters of which each has the same chance. */
-static void make_id(char *id)
+static void make_id(char id[static E2B_ID_LEN + 1])
 {
-        static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-        uint8_t byte;
         id[0] = 'i';
-        for (size_t i = 1; i < E2B_ID_LEN;)
-                if (getrandom(&byte, 1, 0) == 1 && byte < 7 * 36)
-                        id[i++] = letters[byte % 36];
-        id[E2B_ID_LEN] = 0;
+        id_new_short(id + 1);
 }
 
 /* A sandbox lives no longer, and neither does a sandbox that is paused without one. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ID_LEN 20
+#define ID_LEN ID_SHORT_DIGITS
 #define NAME_MAX_LEN 128
 #define ABOUT_MAX (16 * KIB)
 
@@ -39,7 +39,7 @@ static int open_folder(const struct service *service, struct csn_error *err)
 
 static bool is_id(const char *text, size_t len)
 {
-        return len == ID_LEN && strspn(text, "0123456789abcdef") >= len;
+        return len == ID_LEN && strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz") >= len;
 }
 
 /* The caller's reference; NULL: there is none of this id. */
@@ -108,6 +108,13 @@ static json_t *find(const struct service *service, const char *tenant, const cha
         }
         json_decref(list);
         return found;
+}
+
+bool e2b_snapshot_is_there(const struct service *service, const char *tenant, const char *name)
+{
+        json_t *about = find(service, tenant, name);
+        json_decref(about);
+        return about != NULL;
 }
 
 const struct e2b_template *e2b_snapshot_find(const struct service *service, const char *tenant, const char *name,
@@ -257,7 +264,7 @@ static void begin_snapshot(struct http_request *request, struct e2b_sandbox *san
                 return;
         }
         struct saving *saving = mem_alloc(sizeof *saving);
-        hex_random(ID_LEN / 2, id);
+        id_new_short(id);
         *saving = (struct saving){ .about = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id, "name", name,
                                            "tenant", sandbox->tenant, "template", sandbox->wish.template->name,
                                            "sandbox", sandbox->id, "createdAt", e2b_time(time_now_ms())) };

@@ -43,7 +43,7 @@ static bool is_line_end(const char *at, const char *next, size_t wanted)
 
 static void look_behind(struct head *head, const char *next, size_t wanted)
 {
-        if (!head->cut && !is_line_end(head->end, next, wanted))
+        if (!HTTP_LIBRARY_IS_STRICT && !head->cut && !is_line_end(head->end, next, wanted))
                 head->cut = head->last;
 }
 
@@ -90,7 +90,7 @@ static bool has_whole_target(const struct http_request *request, const char *tar
         for (const char *at = request->received_uri; *at; at++)
                 if ((unsigned char)*at <= ' ' || *at == 0x7f)
                         return false;
-        return version < target || (size_t)(version - target) > HTTP_HEAD_MAX ||
+        return HTTP_LIBRARY_IS_STRICT || version < target || (size_t)(version - target) > HTTP_HEAD_MAX ||
                 (size_t)(version - target) == strlen(request->received_uri) + 1;
 }
 
@@ -223,7 +223,7 @@ static bool is_chunk_line(const char *line, const char *end)
 bool http_check_chunk(const struct http_request *request, const char *bytes)
 {
         const char *line = bytes - 2;
-        if (bytes[-1] != '\n')
+        if (HTTP_LIBRARY_IS_STRICT || bytes[-1] != '\n')
                 return true;
         if (bytes[-2] != '\r')
                 return false;

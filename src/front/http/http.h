@@ -49,6 +49,9 @@ struct workers;
 enum http_body { BODY_NONE, BODY_WHOLE, BODY_TREE, BODY_RPC, BODY_STREAM };
 /* Added to a body in one piece: its maximum in MiB; without: HTTP_BODY_USUAL_MAX bytes. */
 #define BODY_MIB(n) ((n) << 8)
+#define BODY_MIB_MASK 0xffff00U
+/* Added to a body: a request is answered while the daemon ends, too, whatever its method. */
+#define BODY_LATE (1U << 24)
 
 /* One route: a row of an application's table. */
 struct http_route {
@@ -91,10 +94,22 @@ struct http_events {
         /* The application that a request is for, chosen by its head. */
         const struct http_app *(*app)(void *owner, struct http_request *request);
         /*
+         * The head is well-formed; called before a route is looked up.  Errors are answered by the application, with
+         * the status of http_refuse().
+         */
+        int (*greet)(void *owner, struct http_request *request, struct csn_error *err);
+        /*
+         * The handler of an admitted request is about to be called.  Errors are answered as those of greet(), and the
+         * handler is not called.
+         */
+        int (*begin)(void *owner, struct http_request *request, struct csn_error *err);
+        /*
          * The body is complete.  true: http_parsed() follows from the loop, unless the request ends before; false: the
          * handler is called now.
          */
         bool (*parse)(void *owner, struct http_request *request);
+        /* An answer is made, and may get further headers by http_set_header(). */
+        void (*answering)(void *owner, struct http_request *request);
         /* An answer is being sent. */
         void (*answered)(void *owner, struct http_request *request, unsigned status);
         /* A request ends in any way; freed after the call. */
@@ -149,6 +164,7 @@ struct http_request {
         const char *chunk_end;             /* in the buffer: behind the last taken bytes, or NULL */
         int unread;                        /* bytes in the socket at the last check of http_cut_stuck() */
         unsigned looks;                    /* checks since data was last read */
+        const void *caller;                /* set by greet() of the listener's events, or NULL */
         char tenant[80];                   /* set by admit(); "" before */
         const void *key;                   /* set by admit(), or NULL */
         const char *target;                /* set by admit(): the id of the request's target, or NULL */

@@ -19,6 +19,18 @@
 #include "front/http/http.h"
 
 /*
+ * Whether libmicrohttpd itself refuses lines that end with LF alone, folded lines and NULs.  Older versions take such
+ * heads, and head.c looks at the buffers that the head was read into; buffers of version 1.0 have another form.
+ */
+#if MHD_VERSION >= 0x01000000
+#define HTTP_LIBRARY_IS_STRICT true
+#define HTTP_STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,   /* as strict as RFC 9112 lets servers be */
+#else
+#define HTTP_LIBRARY_IS_STRICT false
+#define HTTP_STRICTNESS
+#endif
+
+/*
  * A connection of a listener.  The states up to CLIENT_SENDING have a list each, by the time of entry, and a deadline
  * of the same length for all members.
  */

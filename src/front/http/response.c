@@ -50,6 +50,7 @@ static void set_response(struct http_request *request, unsigned status, const ch
 {
         char traceparent[TRACEPARENT_MAX];
         trace_print(&request->trace, traceparent);
+        request->http->events->answering(request->http->owner, request);
         request->response = response;
         request->status = status;
         for (const struct header *header = request->headers; header; header = header->next)

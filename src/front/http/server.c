@@ -80,7 +80,7 @@ static int refuse_new(const struct http_request *request, unsigned *ret_status, 
 {
         const struct http_route *route = request->route;
         if (!request->http->draining || !route || strcmp(route->method, "GET") == 0 ||
-                strcmp(route->method, "DELETE") == 0)
+                strcmp(route->method, "DELETE") == 0 || route->body & BODY_LATE)
                 return 0;
         *ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
         return http_draining(request->http, err);
@@ -98,7 +98,7 @@ static int refuse_length(const struct http_request *request, struct csn_error *e
  */
 static int check_length(struct http_request *request, uint64_t announced, unsigned *ret_status, struct csn_error *err)
 {
-        size_t mib = request->route->body / BODY_MIB(1);
+        size_t mib = (request->route->body & BODY_MIB_MASK) / BODY_MIB(1);
         request->body.max = min_u64(mib ? mib * MIB : HTTP_BODY_USUAL_MAX,
                 shares_total(request->http->options.shares, SHARE_BODIES) / 2);
         if (announced > request->body.max) {
@@ -119,8 +119,13 @@ static int check_head(struct http_request *request, const char *method, const ch
         size_t announced = http_announced(request);
         http_split_target(request);
         request->app = http->events->app(http->owner, request);
-        if (http_check_form(request, target, version, ret_status, err) < 0 ||
-                http_find_route(request, method, ret_status, err) < 0)
+        if (http_check_form(request, target, version, ret_status, err) < 0)
+                return -err->code;
+        if (http->events->greet(http->owner, request, err) < 0) {
+                *ret_status = request->status;
+                return -err->code;
+        }
+        if (http_find_route(request, method, ret_status, err) < 0)
                 return -err->code;
         if (refuse_new(request, ret_status, err) < 0 || http_check_query(request, err) < 0)
                 return -err->code;
@@ -204,6 +209,11 @@ static enum MHD_Result take_body(struct http_request *request, const char *bytes
 static void handle(struct http_request *request)
 {
         const struct http_events *events = request->http->events;
+        struct csn_error err;
+        if (events->begin(request->http->owner, request, &err) < 0) {
+                http_problem(request, request->status, &err);
+                return;
+        }
         request->state = HTTP_OWNED;
         if (!http_body_is_whole(request->route) || !events->parse(request->http->owner, request))
                 http_call_handler(request);
@@ -271,14 +281,8 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         return MHD_YES;
 }
 
-static void on_completed(void *owner, struct MHD_Connection *connection, void **own,
-        enum MHD_RequestTerminationCode how)
+static void end_request(struct http_request *request)
 {
-        struct http_request *request = *own;
-        (void)owner, (void)connection, (void)how;
-        *own = NULL;
-        if (!request)
-                return;
         struct http_client *client = request->client;
         const struct http *http = request->http;
         bool begun = request->state != HTTP_BEGINNING;
@@ -294,14 +298,30 @@ static void on_completed(void *owner, struct MHD_Connection *connection, void **
                 http->events->ended(http->owner);
 }
 
-/* A connection was accepted, or is closed after on_completed(). */
+static void on_completed(void *owner, struct MHD_Connection *connection, void **own,
+        enum MHD_RequestTerminationCode how)
+{
+        struct http_request *request = *own;
+        (void)owner, (void)connection, (void)how;
+        *own = NULL;
+        if (request)
+                end_request(request);
+}
+
+/*
+ * A connection was accepted, or is closed after on_completed().  libmicrohttpd 1.0 closes without on_completed() when
+ * the library itself has answered the body of a request.
+ */
 static void on_connection(void *owner, struct MHD_Connection *connection, void **context,
         enum MHD_ConnectionNotificationCode what)
 {
         if (what == MHD_CONNECTION_NOTIFY_STARTED) {
                 *context = http_client_new(owner, connection);
         } else if (*context) {
-                http_client_free(*context);
+                struct http_client *client = *context;
+                if (client->request)
+                        end_request(client->request);
+                http_client_free(client);
                 *context = NULL;
         }
 }
@@ -343,7 +363,7 @@ int http_open(struct loop *loop, int listener, bool ours, const struct http_opti
                 http->listener, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
                 NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_CONNECTION_LIMIT,
                 options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_IDLE_S,
-                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_END);
+                HTTP_STRICTNESS MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_END);
         const union MHD_DaemonInfo *info =
                 http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
         if (!info) {

@@ -1,6 +1,7 @@
 /* The public C functions: JSON in, JSON out, over the same engine as every other front. */
 #include <caisson/caisson.h>
 
+#include "front/library/review.h"
 #include "front/views/views.h"
 
 #include "config.h"
@@ -40,7 +41,10 @@ int csn_engine_open(const char *config_file, struct csn_engine **ret, struct csn
                 csn_engine_close(engine);
                 return -err->code;
         }
+        for (size_t i = 0; i < engine->settings.notes_n; i++)
+                log_text(LOG_WARN, "%s", engine->settings.notes[i]);
         tools_open(engine->engine);
+        library_set_review(engine->engine, &engine->settings);
         *ret = engine;
         return 0;
 }
@@ -148,7 +152,7 @@ static int check_to_end(struct csn_engine *engine, const char *request, size_t l
         struct check_request *given = &source_check->check.request;
         struct arena *arena = &source_check->check.arena;
         if (model_decode_text(&object_check_request, request, len, arena, given, err) < 0 ||
-            source_check_find_language(engine->engine, source_check, err) < 0)
+            source_check_prepare(engine->engine, source_check, err) < 0)
                 return -err->code;
         return source_check_wait(engine->engine, source_check, err);
 }

@@ -336,7 +336,8 @@ json_t *mcp_json(const struct mcp_call *call)
 const char *mcp_problem(struct mcp_call *call)
 {
         json_t *json = call->status >= 300 && !call->too_long ? mcp_json(call) : NULL;
-        const char *detail = json_string_value(json_object_get(json, "detail")),
+        const json_t *masked = json_object_get(json_object_get(json, "error"), "message"); /* of a grading */
+        const char *detail = json_string_value(masked ? masked : json_object_get(json, "detail")),
                    *field = json_string_value(json_object_get(json, "field"));
         const char *text = call->too_long
                 ? arena_text(&call->arena, "the answer is longer than %llu MiB", MCP_ANSWER_MAX / MIB)

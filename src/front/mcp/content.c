@@ -170,26 +170,44 @@ static void add_value(struct mcp_result *result, json_t *record)
                 add_text(result, "... (value truncated)", strlen("... (value truncated)"));
 }
 
+/* In the form that the request or its profile names; this form has all that a model is to read. */
+static void add_form(struct mcp_result *result, const struct run_result *run)
+{
+        struct buf buf;
+        buf_init(&buf, MCP_ANSWER_MAX);
+        render_text(run->format, run, &buf);
+        add_text(result, buf.bytes, buf.len);
+        buf_done(&buf);
+}
+
+/* The form plain, with the value and the feedback as contents of their own. */
+static void add_plain(struct mcp_result *result, json_t *record, struct run_result *run)
+{
+        struct buf buf;
+        buf_init(&buf, MCP_ANSWER_MAX);
+        UNMARK(run, run_result, result);   /* add_value() gives it */
+        render_text(text_form_PLAIN, run, &buf);
+        /* Where nothing was printed, a value says enough. */
+        if (buf.len > 1 || !json_is_object(json_object_get(record, "result")))
+                add_text(result, buf.bytes, buf.len);
+        add_value(result, record);
+        for (size_t i = 0; i < run->feedback_n; i++)
+                add_text(result, run->feedback[i], strlen(run->feedback[i]));
+        buf_done(&buf);
+}
+
 /* As a model reads it.  A record of ours that cannot be read is told as JSON. */
 static void add_rendered(struct mcp_result *result, json_t *record)
 {
         struct arena arena = { 0 };
         struct run_result run = { 0 };
         struct csn_error err;
-        struct buf buf;
-        json_t *copy = json_deep_copy(record);
-        json_object_set_new(copy, "result", json_null());   /* add_value() gives it as content of its own */
-        buf_init(&buf, MCP_ANSWER_MAX);
-        if (front_read_record(copy, &arena, &run, &err) < 0 || render_text("plain", &run, &buf, &err) < 0)
-                buf_printf(&buf, "%s", err.text);
-        /* Where nothing was printed, a value says enough. */
-        if (buf.len > 1 || !json_is_object(json_object_get(record, "result")))
-                add_text(result, buf.bytes, buf.len);
-        add_value(result, record);
-        for (size_t i = 0; i < run.feedback_n; i++)
-                add_text(result, run.feedback[i], strlen(run.feedback[i]));
-        json_decref(copy);
-        buf_done(&buf);
+        if (front_read_record(record, &arena, &run, &err) < 0)
+                add_text(result, err.text, strlen(err.text));
+        else if (run.format != text_form_PLAIN)
+                add_form(result, &run);
+        else
+                add_plain(result, record, &run);
         arena_done(&arena);
 }
 

@@ -250,7 +250,7 @@ static void take_legacy(struct http_request *request, const struct rpc *rpc)
         struct mcp_session *session = id ? mcp_session_find(mcp_of(request), request, id) : NULL;
         if (!session) {
                 refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, rpc->id, RPC_INVALID_REQUEST, NULL,
-                        id ? "there is no such session, or no more; begin a new one with initialize"
+                        id ? "the session does not exist or has expired; begin a new one with initialize"
                            : "the header Mcp-Session-Id is missing: begin with initialize, or speak revision " MCP_MODERN);
         } else if (rpc->kind == RPC_REQUEST) {
                 take(request, session, rpc);
@@ -334,7 +334,7 @@ static void mcp_delete(struct http_request *request)
         struct mcp_session *session = id ? mcp_session_find(mcp_of(request), request, id) : NULL;
         if (!session) {
                 refuse(request, id ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, NULL, RPC_INVALID_REQUEST, NULL,
-                       id ? "there is no such session, or no more" : "the header Mcp-Session-Id is missing");
+                       id ? "the session does not exist or has expired" : "the header Mcp-Session-Id is missing");
                 return;
         }
         mcp_session_end(session);

@@ -154,6 +154,8 @@ void mcp_give(struct mcp_call *call, enum mcp_gives gives);
 /* ---- tools (tools.c) ---- */
 
 void mcp_list_tools(struct mcp_call *call);
+/* Describe run_code with a profile, appended to buf.  Errors: as front_describe(). */
+int mcp_describe(const struct mcp_call *call, const char *profile, struct buf *buf, struct csn_error *err);
 void mcp_call_tool(struct mcp_call *call);
 /* The converter of messages: a tool's arguments become the request to its route. */
 void *mcp_begin(struct http_request *request, struct arena *arena);

@@ -165,7 +165,7 @@ void mcp_list_prompts(struct mcp_call *call)
                         "title", "Write a program for the sandbox", "description",
                         "What a program may expect of a profile here and now, before a task: languages, libraries, limits, and what is refused.",
                         "arguments", "name", "task", "description", "What the program is to do.", "required", 1, "name",
-                        "profile", "description", "The profile. Default: standard.", "required", 0));
+                        "profile", "description", "The profile. Default: the daemon's.", "required", 0));
 }
 
 void mcp_get_prompt(struct mcp_call *call)
@@ -174,7 +174,6 @@ void mcp_get_prompt(struct mcp_call *call)
         const char *name = json_string_value(json_object_get(call->params, "name")),
                    *task = json_string_value(json_object_get(arguments, "task"));
         const char *profile = json_string_value(json_object_get(arguments, "profile"));
-        const struct describe about = { .profile = profile ? profile : "standard", .session = session_mode_NONE };
         struct csn_error err;
         struct buf buf;
         if (!name || strcmp(name, PROMPT) != 0 || !task) {
@@ -188,7 +187,7 @@ void mcp_get_prompt(struct mcp_call *call)
                 return;
         }
         buf_init(&buf, 2 * MIB);
-        if (front_describe(call->service->settings, engine_languages(call->service->engine), &about, &buf, &err) < 0) {
+        if (mcp_describe(call, profile ? profile : call->service->settings->engine.profile, &buf, &err) < 0) {
                 mcp_fail(call, RPC_INVALID_PARAMS, NULL, "%s", err.text);
         } else {
                 buf_printf(&buf, "\nWrite a program for this task, and run it with the tool run_code:\n%s\n", task);
@@ -256,7 +255,8 @@ void mcp_complete(struct mcp_call *call)
         if (of_prompt && strcmp(prompt, PROMPT) == 0 && strcmp(name, "profile") == 0) {
                 char **names = profile_names(call->service->settings, &call->arena);
                 for (size_t i = 0; names[i]; i++)
-                        add_value(values, &total, prefix_of(call), names[i]);
+                        if (!profile_is_internal(names[i]))
+                                add_value(values, &total, prefix_of(call), names[i]);
         }
         give_values(call, values, total);
 }

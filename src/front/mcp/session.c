@@ -45,7 +45,7 @@ struct mcp_session *mcp_session_new(struct mcp *mcp, struct http_request *http, 
                 .level = -1,
         };
         session->expiry = (struct timer){ .fired = on_expiry, .owner = session };
-        hex_random(16, session->id);
+        id_new(session->id);
         snprintf(session->tenant, sizeof session->tenant, "%s", http->tenant);
         mcp->sessions = session;
         touch(session);

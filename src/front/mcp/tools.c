@@ -28,7 +28,7 @@ struct mcp_tool {
         const char *method, *path;
         struct param params[PARAMS_MAX];
         const struct object *takes;        /* of its body, or NULL */
-        const char *fields, *required;     /* of these */
+        const char *fields, *required;     /* of these; required NULL with a run_request: the profile decides */
         const char *usually;               /* JSON: members of the body that are not given, or NULL */
         const struct object *gives;        /* NULL: no JSON */
         enum mcp_gives how;
@@ -50,7 +50,6 @@ static const struct mcp_tool tools[] = {
                 .path = "/v1/runs",
                 .takes = &object_run_request,
                 .fields = front_run_code_fields,
-                .required = front_run_code_required,
                 .gives = &object_run_result,
                 .how = GIVES_RECORD,
                 .events = true,
@@ -61,7 +60,7 @@ static const struct mcp_tool tools[] = {
                 .method = "POST",
                 .path = "/v1/check",
                 .takes = &object_check_request,
-                .fields = "language code policy allow_imports block_at",
+                .fields = "language code prelude profile policy allow_imports forbidden_modules block_at",
                 .required = "code language",
                 .gives = &object_check_result,
                 .how = GIVES_JSON,
@@ -74,7 +73,7 @@ static const struct mcp_tool tools[] = {
                 .path = "/v1/grade",
                 .takes = &object_grade_request,
                 .fields =
-                        "language code setup function cases tests entry_point checker check tolerance stop_on_fail show_expected profile limits policy files",
+                        "language code setup function cases tests entry_point compare checker tolerance stop_on_fail show_expected profile limits policy files",
                 .required = "code",
                 .gives = &object_grade_result,
                 .how = GIVES_JSON },
@@ -248,27 +247,53 @@ static void add_params(json_t *schema, const struct mcp_tool *tool)
         }
 }
 
-static json_t *input_schema(const struct mcp_tool *tool)
+static json_t *input_schema(const struct mcp_call *call, const struct mcp_tool *tool)
 {
-        json_t *schema = tool->takes ? model_tool_schema(tool->takes, tool->fields, tool->required)
-                                     : json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required",
-                                               "additionalProperties", 0);
+        const struct settings *settings = call->service->settings;
+        json_t *schema;
+        if (tool->takes == &object_run_request)
+                schema = front_run_code_schema(settings, settings->engine.profile);
+        else if (tool->takes)
+                schema = model_tool_schema(tool->takes, tool->fields, tool->required);
+        else
+                schema = json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required",
+                        "additionalProperties", 0);
+        json_t *profile = json_object_get(json_object_get(schema, "properties"), "profile");
+        if (profile)
+                json_object_set_new(profile, "default", json_string(settings->engine.profile));
         add_params(schema, tool);
         return schema;
+}
+
+int mcp_describe(const struct mcp_call *call, const char *name, struct buf *buf, struct csn_error *err)
+{
+        const struct service *service = call->service;
+        struct arena arena = { 0 };
+        struct profile profile;
+        int rc = profile_find(service->settings, name, &arena, &profile, err);
+        if (rc == 0) {
+                json_t *live = service_tools(call->http, name, false);
+                const struct describe about = { .profile = name,
+                        .session = profile.session,
+                        .by_context = true,
+                        .tools = live };
+                rc = front_describe(service->settings, engine_languages(service->engine), &about, buf, err);
+                json_decref(live);
+        }
+        arena_done(&arena);
+        return rc;
 }
 
 /* NULL: a profile or a policy is wrong, and that is answered. */
 static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
 {
-        const struct describe about = { .profile = call->service->settings->engine.profile,
-                                        .session = session_mode_NONE };
         struct csn_error err;
         struct buf buf;
         if (tool->text)
                 return json_string(tool->text);
         buf_init(&buf, 1 * MIB);
         json_t *text = NULL;
-        if (front_describe(call->service->settings, engine_languages(call->service->engine), &about, &buf, &err) == 0)
+        if (mcp_describe(call, call->service->settings->engine.profile, &buf, &err) == 0)
                 text = json_stringn(buf.bytes, buf.len);
         buf_done(&buf);
         if (!text)
@@ -276,10 +301,10 @@ static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
         return text;
 }
 
-static json_t *describe(const struct mcp_tool *tool, json_t *text)
+static json_t *describe(const struct mcp_call *call, const struct mcp_tool *tool, json_t *text)
 {
         json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name", tool->name, "title", tool->title, "description", text,
-                "inputSchema", input_schema(tool));
+                "inputSchema", input_schema(call, tool));
         if (tool->gives)
                 json_object_set_new(json, "outputSchema", model_tool_schema(tool->gives, NULL, NULL));
         json_object_set_new(json, "annotations",
@@ -305,7 +330,7 @@ void mcp_list_tools(struct mcp_call *call)
                         json_decref(list);
                         return;
                 }
-                json_array_append_new(list, describe(&tools[i], text));
+                json_array_append_new(list, describe(call, &tools[i], text));
         }
         mcp_answer_list(call, json_pack("{s:o}", "tools", list));
 }
@@ -437,35 +462,60 @@ static bool take_arguments(struct asked *asked, json_t *arguments, json_t *body,
         return put_missing(asked, arguments);
 }
 
-/* Files are kept where they can be: a client has no other way to them. */
-static void add_usual(const struct mcp_tool *tool, json_t *body, bool keeps)
+/* What the loop knows and the converter needs, which may be in a helper thread. */
+struct mcp_context {
+        bool keeps;                        /* files of runs can be kept */
+        bool has_language;                 /* the daemon's profile gives one */
+        bool fresh;                        /* and has the session mode files: each execution has a new interpreter */
+};
+
+/*
+ * Files are kept where they can be: a client has no other way to them.  `renamed`: the tool was called code_execution,
+ * whose language is Python where the call names none.
+ */
+static void add_usual(const struct mcp_tool *tool, json_t *body, const struct mcp_context *context, bool renamed)
 {
+        bool keeps = context->keeps;
         json_t *usually = tool->usually ? json_loads(tool->usually, 0, NULL) : NULL;
         json_object_update_missing(body, usually);
         json_decref(usually);
         if (tool->how == GIVES_RECORD && keeps && !json_object_get(body, "context") &&
                 !json_object_get(body, "workspace") && !json_object_get(body, "exports"))
                 json_object_set_new(body, "exports", json_pack("[{s:s}]", "pattern", "*"));
+        if (renamed && !context->has_language && !json_object_get(body, "language") &&
+                !json_object_get(body, "context") && !json_object_get(body, "profile"))
+                json_object_set_new(body, "language", json_string("python"));
+        if (tool->takes == &object_context_request && context->fresh)
+                json_object_set_new(body, "fresh", json_true());
 }
 
 /* ---- the converter ---- */
 
-/* Whether files of runs can be kept. */
 void *mcp_begin(struct http_request *request, struct arena *arena)
 {
         const struct store_key *key = service_key(request);
-        bool *keeps = arena_alloc(arena, sizeof *keeps);
-        *keeps = service_of(request)->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
-        return keeps;
+        const struct settings *settings = service_of(request)->settings;
+        struct mcp_context *context = arena_alloc(arena, sizeof *context);
+        struct profile profile;
+        struct csn_error err;
+        *context = (struct mcp_context){
+                .keeps = service_of(request)->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)))
+        };
+        if (profile_find(settings, settings->engine.profile, arena, &profile, &err) == 0) {
+                context->has_language = HAS(&profile.request, run_request, language);
+                context->fresh = profile.session == session_mode_FILES;
+        }
+        return context;
 }
 
-static void convert_call(struct asked *asked, json_t *arguments, bool keeps, struct arena *arena)
+static void convert_call(struct asked *asked, json_t *arguments, const struct mcp_context *context, bool renamed,
+        struct arena *arena)
 {
         json_t *body = json_object();
         snprintf(asked->path, sizeof asked->path, "%s", asked->tool->path);
         asked->no_object = arguments && !json_is_object(arguments);
         if (!asked->no_object && take_arguments(asked, arguments, body, arena) && asked->tool->takes) {
-                add_usual(asked->tool, body, keeps);
+                add_usual(asked->tool, body, context, renamed);
                 asked->body = model_write(body, JSON_COMPACT);
                 asked->body_len = asked->body ? strlen(asked->body) : 0;
         }
@@ -475,17 +525,20 @@ static void convert_call(struct asked *asked, json_t *arguments, bool keeps, str
 void *mcp_convert(json_t *message, const struct csn_error *error, void *context, struct arena *arena)
 {
         struct asked *asked = arena_alloc(arena, sizeof *asked);
-        const bool *keeps = context;
         const char *method = json_string_value(json_object_get(message, "method"));
         json_t *params = json_object_get(message, "params");
         const char *name = json_string_value(json_object_get(params, "name"));
+        /* LinX' name of the tool is accepted and not listed: a model would choose between two that do the same. */
+        bool renamed = name && strcmp(name, "code_execution") == 0;
         (void)error;
+        if (renamed)
+                name = "run_code";
         for (size_t i = 0; method && strcmp(method, "tools/call") == 0 && name && i < ARRAY_LEN(tools); i++)
                 if (strcmp(tools[i].name, name) == 0)
                         asked->tool = &tools[i];
         if (!asked->tool)
                 return asked;
-        convert_call(asked, json_object_get(params, "arguments"), *keeps, arena);
+        convert_call(asked, json_object_get(params, "arguments"), context, renamed, arena);
         json_object_del(params, "arguments");
         return asked;
 }

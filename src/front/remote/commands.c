@@ -23,6 +23,7 @@ static const struct {
         { "context", "restart", remote_change_context, 1, SIZE_MAX, false },
         { "context", "close", remote_change_context, 1, SIZE_MAX, false },
         { "tools", "list", remote_list_tools, 0, 1, true },
+        { "tools", "describe", remote_describe_tools, 0, 0, true },
         { "tools", "call", remote_call_tool, 1, 2, true },
         { "tools", "check", remote_check_tools, 0, 0, true },
         { "layers", "build", remote_build_layer, 0, SIZE_MAX, false },
@@ -201,6 +202,8 @@ int remote_main(int argc, char **argv)
         struct remote remote = { 0 };
         if (argc > 1 && strcmp(argv[1], "mcp") == 0)
                 return remote_mcp(argc - 1, argv + 1);
+        if (argc > 1 && strcmp(argv[1], "review") == 0)
+                return remote_review(argc - 1, argv + 1);
         for (const struct cli_part *part = cli_parts; argc > 2 && part->name; part++)
                 if (strcmp(part->command, argv[1]) == 0 && strcmp(part->name, argv[2]) == 0)
                         remote.part = part;

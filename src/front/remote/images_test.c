@@ -109,6 +109,7 @@ static int run_program(struct tester *tester, const char *language, const char *
         struct run_request *request = run_request(run);
         struct arena *arena = run_arena(run);
         int rc = 0;
+        run_set_unreviewed(run);
         SET(request, run_request, language, arena_text(arena, "%s", language));
         SET(request, run_request, code, ((struct bytes){ arena_text(arena, "%s", code), strlen(code) }));
         SET(request, run_request, image, arena_text(arena, "%s", tester->image->name));

@@ -16,6 +16,7 @@
  *   layers    layers of packages, without the daemon
  *   images    images, without the daemon
  *   volumes   volumes
+ *   review    one question to a reviewer, for programs without a daemon
  *   images_test  programs that use the interpreters and libraries of an image
  *   folder    what layers and images share
  *   mcp       caisson mcp: forwards messages of the Model Context Protocol
@@ -29,9 +30,10 @@
 
 #include <curl/curl.h>
 
-/* main() of caisson-remote, and of its command mcp.  Both return the exit status. */
+/* main() of caisson-remote, and of its commands mcp and review.  All return the exit status. */
 int remote_main(int argc, char **argv);
 int remote_mcp(int argc, char **argv);
+int remote_review(int argc, char **argv);
 
 /* ---- requests (http.c) ---- */
 
@@ -160,6 +162,7 @@ int remote_list_contexts(struct remote *remote);
 int remote_run_context(struct remote *remote);
 int remote_change_context(struct remote *remote);   /* interrupt, restart, close */
 int remote_list_tools(struct remote *remote);
+int remote_describe_tools(struct remote *remote);
 int remote_call_tool(struct remote *remote);
 int remote_check_tools(struct remote *remote);
 int remote_build_layer(struct remote *remote);

@@ -170,6 +170,36 @@ static int check(struct remote *remote, struct bench *bench, struct csn_error *e
         return status;
 }
 
+/* As the daemon tells a model. */
+static int describe(struct remote *remote, struct bench *bench, struct csn_error *err)
+{
+        const char *name = remote_option(remote, "profile");
+        struct arena arena = { 0 };
+        struct profile profile;
+        struct run_request whole;
+        struct buf buf;
+        if (!name)
+                name = remote->settings.engine.profile;
+        int rc = front_profile(&remote->settings, name, &arena, &profile, &whole, err);
+        if (rc == 0) {
+                json_t *all = tools_describe(bench->tools, &whole.tools, true);
+                buf_init(&buf, 1 * MIB);
+                if (remote_option(remote, "json"))
+                        json_dumpf(all, stdout, JSON_COMPACT), printf("\n");
+                else
+                        describe_tools(&buf, all, &whole.tools), fputs(buf.bytes, stdout);
+                buf_done(&buf);
+                json_decref(all);
+        }
+        arena_done(&arena);
+        return rc < 0 ? -1 : 0;
+}
+
+int remote_describe_tools(struct remote *remote)
+{
+        return with_bench(remote, NULL, describe);
+}
+
 int remote_list_tools(struct remote *remote)
 {
         return with_bench(remote, remote->args_n ? remote->args[0] : NULL, list);

@@ -1,12 +1,15 @@
 /*
  * Admission of requests: by a key, by the user on the listener of this host, or, with engine.http_keyless, by coming
- * from this host.  The Origin and the Host of a request are checked against web pages.
+ * from this host.  A worker of a gateway answers signed requests alone.  The Origin and the Host of a request are
+ * checked against web pages.
  */
 #include "front/service/service.h"
 
-#include "net/http_headers.h"
+#include "front/http/credentials.h"
+#include "hop/worker.h"
 #include "tools/tools.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 /* The front of an admitted request's route; NULL: the route belongs to an application of its own. */
@@ -25,19 +28,154 @@ static bool allows_local_pages(const struct http_request *request)
         return front && front->local_pages;
 }
 
-/* ---- web pages ---- */
+/* ---- gateways ---- */
 
-static bool is_local_name(const char *host)
+const struct service_caller *service_caller(const struct http_request *request)
 {
-        static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
-        const char *port = strrchr(host, ':');
-        bool has_port = port && port[strspn(port + 1, "0123456789") + 1] == 0;   /* "[::1]" has none */
-        size_t len = has_port ? (size_t)(port - host) : strlen(host);
-        for (size_t i = 0; i < ARRAY_LEN(names); i++)
-                if (strlen(names[i]) == len && strncasecmp(host, names[i], len) == 0)
-                        return true;
-        return false;
+        return request->caller;
 }
+
+struct header_search {
+        const char *name, *value;
+        size_t n;
+};
+
+static bool count_header(void *owner, const char *name, const char *value)
+{
+        struct header_search *search = owner;
+        if (strcasecmp(name, search->name) == 0) {
+                search->value = value;
+                search->n++;
+        }
+        return true;
+}
+
+/* The only header of this name; NULL: none.  Errors: CSN_E_DENIED (more than one: programs between might differ). */
+static int find_single(const struct http_request *request, const char *name, const char **ret, struct csn_error *err)
+{
+        struct header_search search = { .name = name };
+        http_each_header(request, count_header, &search);
+        *ret = search.value;
+        return search.n > 1 ? err_set(err, CSN_E_DENIED, 0, "%s is there %zu times", name, search.n) : 0;
+}
+
+static bool is_key_id(const char *id)
+{
+        size_t len = strlen(id), room = sizeof((struct store_key *)NULL)->id;
+        for (size_t i = 0; i < len; i++)
+                if (!isalnum((unsigned char)id[i]))
+                        return false;
+        return len > 0 && len < room;
+}
+
+static int take_claims(const struct hop_claims *claims, struct arena *arena, const struct store_key **ret,
+        struct csn_error *err)
+{
+        struct store_key *key = arena_alloc(arena, sizeof *key);
+        if (!is_key_id(claims->key) || claims->scopes > UINT32_MAX)
+                return err_set(err, CSN_E_DENIED, 0,
+                        "the claims in " HOP_CALL_HEADER " have a key or scopes that no store has");
+        *key = (struct store_key){ .name = claims->key,
+                .tenant = claims->tenant,
+                .scopes = (unsigned)claims->scopes,
+                .running_max = claims->running_max,
+                .queued_max = claims->queued_max,
+                .cpu_ms_per_day = claims->cpu_ms_per_day,
+                .stored_bytes = claims->stored_bytes,
+                .review_budget_nanousd = claims->review_budget_nanousd };
+        snprintf(key->id, sizeof key->id, "%s", claims->key);
+        if (keys_check(key, err) < 0) {
+                err->code = CSN_E_DENIED;
+                err->field[0] = 0;
+                return err_wrap(err, "the claims in " HOP_CALL_HEADER);
+        }
+        *ret = key;
+        return 0;
+}
+
+static int check_call(const struct service *service, struct http_request *request, struct csn_error *err)
+{
+        struct hop_claims *claims = NULL;
+        const char *value = NULL;
+        bool trusts = service->settings->gateway.keys == gateway_keys_GATEWAY;
+        if (find_single(request, HOP_CALL_HEADER, &value, err) < 0)
+                return -err->code;
+        if (!value)
+                return err_set(err, CSN_E_DENIED, 0,
+                        "this daemon is a worker (gateway.key_file) and answers its gateways alone: the request has no " HOP_CALL_HEADER
+                        " header; send it to the gateway");
+        if (!service->worker)
+                return err_set(err, CSN_E_DENIED, 0, "this worker has no keys yet");
+        if (hop_worker_verify(service->worker, value, request->method, request->received_uri, &request->arena, &claims,
+                    err) < 0)
+                return -err->code;
+        struct service_caller *caller = arena_alloc(&request->arena, sizeof *caller);
+        caller->keys_are_gateways = trusts;
+        if (trusts && claims && take_claims(claims, &request->arena, &caller->key, err) < 0)
+                return -err->code;
+        request->caller = caller;
+        return 0;
+}
+
+/* What asks whether this host lives: kubelets and service managers, which sign nothing. */
+static bool is_probe(const struct http_request *request)
+{
+        bool is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+        return is_read && (strcmp(request->path, "/healthz") == 0 || strcmp(request->path, "/readyz") == 0);
+}
+
+int service_greet(struct service *service, struct http_request *request, struct csn_error *err)
+{
+        bool is_guarded = service->settings->gateway.key_file[0] && request->http == service->http;
+        if (!is_guarded || check_call(service, request, err) == 0 || is_probe(request))
+                return 0;
+        return http_refuse(request, MHD_HTTP_FORBIDDEN, err);
+}
+
+int service_begin(struct service *service, struct http_request *request, struct csn_error *err)
+{
+        const char *id;
+        if (!request->caller)
+                return 0;
+        if (find_single(request, HOP_ATTEMPT_HEADER, &id, err) < 0)
+                return http_refuse(request, MHD_HTTP_FORBIDDEN, err);
+        if (!id)
+                return 0;
+        if (!attempts_is_id(id)) {
+                err_set(err, CSN_E_INPUT, 0, HOP_ATTEMPT_HEADER " has %d hexadecimal digits in lower case",
+                        HOP_ATTEMPT_LEN);
+                return http_refuse(request, MHD_HTTP_BAD_REQUEST, err);
+        }
+        if (attempts_admit(service->worker->attempts, id, clock_us())) {
+                struct service_caller *caller = (struct service_caller *)(uintptr_t)request->caller;
+                caller->attempt = arena_text(&request->arena, "%s", id);
+                return 0;
+        }
+        http_set_header(request, HOP_ATTEMPT_HEADER, HOP_ATTEMPT_BARRED);
+        err_set(err, CSN_E_DENIED, 0,
+                "this attempt was carried out before, or a gateway was told that it was not admitted");
+        return http_refuse(request, MHD_HTTP_CONFLICT, err);
+}
+
+void service_answering(struct service *service, struct http_request *request)
+{
+        char text[80];
+        if (!request->caller)
+                return;
+        const struct engine_load load = engine_load(service->engine);
+        snprintf(text, sizeof text, "%zu %zu %zu", load.running, load.queued, load.slots);
+        http_set_header(request, HOP_LOAD_HEADER, text);
+        http_set_header(request, HOP_BOOT_HEADER, service->worker->boot);
+}
+
+void service_over(const struct service *service, const struct http_request *request)
+{
+        const struct service_caller *caller = request->caller;
+        if (caller && caller->attempt)
+                attempts_end(service->worker->attempts, caller->attempt);
+}
+
+/* ---- web pages ---- */
 
 /*
  * Whether the front admits pages of this host, and the Origin is such a page.  A browser sends a preflight before
@@ -45,7 +183,8 @@ static bool is_local_name(const char *host)
  */
 static bool is_local_page(const struct http_request *request, const char *origin)
 {
-        return allows_local_pages(request) && strncmp(origin, "http://", 7) == 0 && is_local_name(origin + 7);
+        return allows_local_pages(request) && strncmp(origin, "http://", 7) == 0 &&
+                credentials_is_local_name(origin + 7);
 }
 
 /*
@@ -72,37 +211,15 @@ static int refuse_web_pages(const struct http_request *request, struct csn_error
         if (origin && !is_local_page(request, origin))
                 return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key",
                         origin);
-        if (host && host[0] && !is_local_name(host))
+        if (request->caller)
+                return 0;                  /* the gateway has checked the name by which it was found */
+        if (host && host[0] && !credentials_is_local_name(host))
                 return err_set(err, CSN_E_DENIED, 0,
                         "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
         return 0;
 }
 
 /* ---- keys and users ---- */
-
-/* The password of "Basic ...", which a client sends for http://user:KEY@host; "" without a password. */
-static const char *password(struct http_request *request, const char *basic)
-{
-        struct bytes bytes;
-        basic += strspn(basic, " ");
-        const char *colon =
-                model_unbase64(&request->arena, basic, strlen(basic), &bytes) ? strchr(bytes.bytes, ':') : NULL;
-        return colon ? colon + 1 : "";
-}
-
-/*
- * "Authorization: Bearer KEY", or "X-API-Key: KEY"; Judge0's clients send X-Auth-Token, and some of SandboxFusion's
- * have a URL alone.
- */
-static const char *key_of(struct http_request *request)
-{
-        const char *authorization = http_header(request, "Authorization"), *plain = http_header(request, "X-API-Key");
-        if (authorization && strncasecmp(authorization, "Basic ", 6) == 0)
-                return password(request, authorization + 6);
-        if (authorization)
-                return header_bearer(authorization);
-        return plain ? plain : http_header(request, "X-Auth-Token");
-}
 
 static int check_scope(struct http_request *request, struct csn_error *err)
 {
@@ -128,6 +245,16 @@ static int check_key(struct service *service, struct http_request *request, cons
         return check_scope(request, err);
 }
 
+/* With gateway.keys = gateway: take key and tenant of the request from the signed claims. */
+static int admit_claims(struct http_request *request, struct csn_error *err)
+{
+        request->key = service_caller(request)->key;
+        snprintf(request->tenant, sizeof request->tenant, "%s", service_key(request)->tenant);
+        if (check_scope(request, err) < 0)
+                return -err->code;
+        return refuse_other_origins(request, err);
+}
+
 /* Admit by the uid of the client; with a key, the key decides the tenant. */
 static int admit_local(const struct service *service, struct http_request *request, bool has_key, struct csn_error *err)
 {
@@ -148,6 +275,12 @@ static int admit_local(const struct service *service, struct http_request *reque
         return refuse_web_pages(request, err);
 }
 
+bool service_is_claimed(const struct http_request *request)
+{
+        const struct service_caller *caller = service_caller(request);
+        return caller && caller->keys_are_gateways;
+}
+
 int service_admit(struct http_request *request, const char *text, struct csn_error *err)
 {
         struct service *service = service_of(request);
@@ -166,6 +299,11 @@ int service_admit(struct http_request *request, const char *text, struct csn_err
                 return 0;
         if (!request->route->scope)
                 return 0;
+        if (service_is_claimed(request)) {
+                if (service_caller(request)->key)
+                        return admit_claims(request, err);
+                text = NULL;
+        }
         if (text && check_key(service, request, text, err) == 0)
                 return refuse_other_origins(request, err);
         if (!text && service->settings->engine.http_keyless) {
@@ -208,7 +346,7 @@ static int check_idempotency(const struct http_request *request, struct csn_erro
 int service_admit_own(struct http_request *request, struct csn_error *err)
 {
         unsigned status = 0;
-        if (service_admit(request, key_of(request), err) < 0)
+        if (service_admit(request, credentials_of(request), err) < 0)
                 return -err->code;
         if (http_body_of(request->route) == BODY_STREAM && http_check_coding(request, &status, err) < 0)
                 return http_refuse(request, status, err);
@@ -230,4 +368,20 @@ int service_check_tools(const struct http_request *request, const char *name, co
         rc = rc < 0 ? rc : tools_check_narrow(tools, &profile.request.tools, profile.name, err);
         arena_done(&arena);
         return rc;
+}
+
+json_t *service_tools(const struct http_request *request, const char *name, bool named)
+{
+        const struct store_key *key = request->key;
+        const struct service *service = service_of(request);
+        struct arena arena = { 0 };
+        struct profile profile;
+        struct csn_error err;
+        bool all = named && (!key || (key->scopes & (SCOPE_TOOLS | SCOPE_ADMIN)));
+        json_t *list = NULL;
+        if (service->tools && profile_find(service->settings, name, &arena, &profile, &err) == 0 &&
+                (profile.request.tools.enabled || profile.request.tools.allow_n))
+                list = tools_describe(service->tools, &profile.request.tools, all);
+        arena_done(&arena);
+        return list;
 }

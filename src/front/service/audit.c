@@ -1,4 +1,7 @@
-/* The audit: who ran what, as a hash, and what became of it.  Neither code nor output is in it. */
+/*
+ * The audit: who ran what, as a hash, and what became of it.  Neither code nor output is in it.  And what reviews by
+ * models used.
+ */
 #include "front/service/service.h"
 
 #include "engine/output/files.h"
@@ -172,4 +175,34 @@ void audit_recover(struct store *store)
                 log_text(LOG_ERROR, "runs that went on when a daemon ended are not all in the audit: %s", err.text);
         if (n)
                 log_text(LOG_WARN, "%zu runs went on when a daemon ended; their records say engine_error, " DIED, n);
+}
+
+/* ---- usage of models ---- */
+
+static bool on_budget(void *owner, const struct run_quota *quota)
+{
+        struct store *store = owner;
+        struct csn_error err;
+        uint64_t cost_nanousd;
+        if (!quota->review_budget_nanousd)
+                return false;
+        if (usage_key_cost(store, quota->key, &cost_nanousd, &err) < 0) {
+                log_text(LOG_ERROR, "%s; its budget counts as used up", err.text);
+                return true;
+        }
+        return cost_nanousd >= quota->review_budget_nanousd;
+}
+
+/* A failure of the store fails no run. */
+static void on_review(void *owner, const char *owner_key, const struct run_quota *quota, const struct review *review)
+{
+        struct csn_error err;
+        if (usage_add_review(owner, owner_key, quota ? quota->key : "", review, &err) < 0)
+                log_text(LOG_WARN, "%s; the usage is counted, and written later", err.text);
+}
+
+void service_open_usage(struct engine *engine, struct store *store)
+{
+        static const struct review_accounts accounts = { .spent = on_budget, .used = on_review };
+        engine_set_review_accounts(engine, &accounts, store);
 }

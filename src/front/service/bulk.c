@@ -277,6 +277,12 @@ static void write_line(struct bulk_one *one, const char *name, char *text, size_
         on_written(&write->job);
 }
 
+void bulk_fail(struct bulk_one *one, const struct csn_error *error)
+{
+        put_error(one->bulk, one->line, one->id, error);
+        end_one(one);
+}
+
 void bulk_answer(struct bulk_one *one, const char *name, char *text, size_t len)
 {
         struct csn_error err;
@@ -286,7 +292,8 @@ void bulk_answer(struct bulk_one *one, const char *name, char *text, size_t len)
         }
         if (!text) {
                 err_set(&err, CSN_E_SYSTEM, 0, "the answer could not be written");
-                put_error(one->bulk, one->line, one->id, &err);
+                bulk_fail(one, &err);
+                return;
         }
         free(text);
         end_one(one);
@@ -316,7 +323,7 @@ static void start(struct bulk *bulk, struct parse *parse)
         bulk->first = one;
         bulk->live++;
         trace_below(&bulk->trace, &one->trace);
-        if (http_draining(bulk->service->http, &err) < 0 || bulk->kind->begin(bulk->request, one, parse, &one->job,
+        if (service_draining(bulk->service, &err) < 0 || bulk->kind->begin(bulk->request, one, parse, &one->job,
                                                                               &err) < 0) {
                 one_free(one);
                 put_error(bulk, bulk->lines, parse->id, &err);

@@ -30,6 +30,8 @@ void bulk_begin(struct http_request *request, const struct bulk_kind *kind);
  * becomes the callee's, and is freed by free(3).  `one` is freed; the job must be freed by then.
  */
 void bulk_answer(struct bulk_one *one, const char *name, char *text, size_t len);
+/* Answer a line with an error.  `one` is freed; the job must be freed by then. */
+void bulk_fail(struct bulk_one *one, const struct csn_error *error);
 struct log_context bulk_context(const struct bulk_one *one);
 const char *bulk_key(const struct bulk_one *one);       /* id of the request's key, or "" */
 const struct trace *bulk_trace(const struct bulk_one *one);

@@ -55,6 +55,17 @@ struct front_tag {
         const char *text;                  /* NULL: another row of the tag has the text */
 };
 
+/* The name of an object that lies on one worker of a gateway. */
+struct front_name {
+        const char *tenant;
+        const char *kind;                  /* "workspace", "volume", "layer", "template", "idempotency_key", ... */
+        const char *name;                  /* the name, or the id */
+        const char *user;                  /* of a workspace; "" where its requests name none */
+};
+
+/* FRONT_EVERYWHERE: the object is built in, so every worker has it. */
+enum front_found { FRONT_ABSENT, FRONT_FOUND, FRONT_EVERYWHERE };
+
 struct front {
         const char *name;
         const struct http_route
@@ -78,6 +89,11 @@ struct front {
          * the front's.
          */
         const struct http_app *(*app)(struct service *service, struct http_request *request);
+
+        /*
+         * Whether this daemon keeps an object of that name for a tenant; asked of all fronts for POST /v1/gateway/find.
+         */
+        enum front_found (*find)(struct service *service, const struct front_name *name);
 
         /* Hooks, called from the event loop.  `stop` and `close` run once each, in the reverse order of the list. */
         void (*changed)(struct service *service);   /* settings or policies were read again */

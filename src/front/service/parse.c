@@ -30,6 +30,10 @@ static int decode(struct parse *parse, json_t *json)
         }
         if (parse->cancel)
                 return 0;
+        if (kind->keeps_tree && kind->keeps_tree(json)) {
+                parse->tree = json_incref(json);
+                return 0;
+        }
         parse->given = arena_alloc(&parse->arena, kind->object->size);
         return kind->decode ? kind->decode(json, &parse->arena, parse->given, &parse->error)
                             : model_decode(kind->object, json, &parse->arena, parse->given, &parse->error);

@@ -22,6 +22,8 @@ struct parse_kind {
         const struct object *object;
         /* Decode a tree, which may be changed, into the object's struct; NULL: model_decode(). */
         int (*decode)(json_t *json, struct arena *arena, void *ret, struct csn_error *err);
+        /* Whether the result is the tree and no struct, because the front completes the tree; NULL: never. */
+        bool (*keeps_tree)(const json_t *json);
         size_t values_max;
         bool is_line;                      /* the members "id" and "cancel" are taken out first */
 };

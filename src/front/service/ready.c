@@ -10,6 +10,7 @@
 #define GOOD_US 30000000ULL                /* how long a run that began proves that others can */
 #define BAD_US 1000000ULL                  /* how long one proves the opposite */
 #define PROBE_MS 10000
+#define CONTROLLERS 3                      /* memory, cpu, pids */
 
 struct ready_wait {
         struct ready_wait *next;
@@ -42,6 +43,14 @@ void service_error_of(const struct run_result *result, struct csn_error *ret)
 static bool is_only_full(const struct service *service, const struct run_result *result)
 {
         return result->status == status_CAPACITY && engine_running(service->engine) > 0;
+}
+
+/* The small program has the daemon's own limits, so its boundary shows what the daemon can enforce. */
+static void note_boundary(struct service_ability *ability, const struct run_result *result)
+{
+        const struct boundary *boundary = &result->boundary;
+        if (HAS(result, run_result, boundary) && strcmp(boundary->backend, "native") == 0)
+                ability->lacks_cgroup = boundary->controllers_n < CONTROLLERS;
 }
 
 /* why NULL: programs can be run. */
@@ -80,16 +89,43 @@ static bool is_known(const struct service *service)
                clock_us() - ability->at_us < (ability->why.code ? BAD_US : GOOD_US);
 }
 
+/* Why nothing can be begun, by what is known.  Errors: CSN_E_BUSY, and those of the last run. */
+static int judge(const struct service *service, struct csn_error *err)
+{
+        const struct service_ability *ability = &service->ability;
+        uint32_t losses;
+        if (service_draining(service, err) < 0)
+                return -err->code;
+        if (engine_answers(service->engine, &losses, err) < 0)
+                return -err->code;
+        if (ability->why.code) {
+                *err = ability->why;
+                return -err->code;
+        }
+        return service->store ? runs_can_begin(service->store, err) : 0;
+}
+
+json_t *service_missing(const struct service *service)
+{
+        json_t *list = json_array();
+        const char *names = service->host ? service->host->missing : "";
+        for (size_t len; *names; names += len + (names[len] == ' ')) {
+                len = strcspn(names, " ");
+                json_array_append_new(list, json_stringn(names, len));
+        }
+        if (service->ability.lacks_cgroup)
+                json_array_append_new(list, json_string("cgroup"));
+        return list;
+}
+
 static void answer(struct service *service, struct http_request *request)
 {
-        const struct csn_error *why = &service->ability.why;
-        struct csn_error full;
-        if (why->code)
-                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, why);
-        else if (service->store && runs_can_begin(service->store, &full) < 0)
-                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &full);
+        struct csn_error why;
+        if (judge(service, &why) < 0)
+                http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &why);
         else
-                http_json(request, MHD_HTTP_OK, json_pack("{s:s}", "status", "ready"));
+                http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s, s:o}", "status", "ready", "tier",
+                                service->host ? service->host->tier : "host", "missing", service_missing(service)));
 }
 
 static void on_probed(void *owner, const struct run_result *result)
@@ -102,6 +138,7 @@ static void on_probed(void *owner, const struct run_result *result)
         bool ran_nothing = service_ran_nothing(result) && !is_only_full(service, result);
         if (ran_nothing)
                 service_error_of(result, &why);
+        note_boundary(ability, result);
         learn(service, ran_nothing ? &why : NULL);
         ability->probe = NULL;
         ability->waiting = NULL;
@@ -122,6 +159,7 @@ static void start_probe(struct service *service)
         static char language[] = "bash", code[] = ":", off[] = "off";
         struct run *run = run_new(service->engine);
         struct run_request *request = run_request(run);
+        run_set_unreviewed(run);
         SET(request, run_request, language, language);
         SET(request, run_request, code, ((struct bytes){ code, strlen(code) }));
         SET(request, run_request, policy, off);
@@ -143,7 +181,7 @@ void service_answer_ready(struct http_request *request)
         struct service *service = service_of(request);
         struct service_ability *ability = &service->ability;
         uint32_t losses;
-        if (http_draining(service->http, &err) < 0 || engine_answers(service->engine, &losses, &err) < 0) {
+        if (service_draining(service, &err) < 0 || engine_answers(service->engine, &losses, &err) < 0) {
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
@@ -158,6 +196,17 @@ void service_answer_ready(struct http_request *request)
         request->gone = on_gone;
         if (!ability->probe)
                 start_probe(service);
+}
+
+bool service_is_ready(struct service *service, struct csn_error *ret_why)
+{
+        struct service_ability *ability = &service->ability;
+        if (!is_known(service) && !ability->probe && service_draining(service, ret_why) == 0)
+                start_probe(service);
+        if (ability->at_us)
+                return judge(service, ret_why) == 0;
+        err_set(ret_why, CSN_E_BUSY, 0, "the first program has not begun yet");
+        return false;
 }
 
 void service_ready_close(struct service *service)

@@ -16,6 +16,12 @@ const struct store_key *service_key(const struct http_request *request)
         return request->key;
 }
 
+int service_draining(const struct service *service, struct csn_error *err)
+{
+        const struct http *http = service->http ? service->http : service->local;
+        return http ? http_draining(http, err) : 0;
+}
+
 bool service_is_idle(const struct service *service)
 {
         return service->live == 0 && (!service->http || http_busy(service->http) == 0) &&
@@ -46,8 +52,15 @@ bool service_decode(struct http_request *request, const struct object *object, s
 struct run_quota service_quota(const struct http_request *request)
 {
         const struct store_key *key = request->key;
-        return key ? (struct run_quota){ (size_t)key->running_max, (size_t)key->queued_max, key->cpu_ms_per_day }
-                   : (struct run_quota){ 0 };
+        struct run_quota quota = { 0 };
+        if (!key)
+                return quota;
+        quota = (struct run_quota){ .running_max = (size_t)key->running_max,
+                .queued_max = (size_t)key->queued_max,
+                .cpu_ms_per_day = key->cpu_ms_per_day,
+                .review_budget_nanousd = key->review_budget_nanousd };
+        snprintf(quota.key, sizeof quota.key, "%s", key->id);
+        return quota;
 }
 
 int service_tenant_has_cpu_time(const struct service *service, const char *tenant, uint64_t cpu_ms_per_day,

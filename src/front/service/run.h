@@ -19,6 +19,8 @@ struct service_run {
         char tenant[80], key[20], request_id[65];
         struct trace trace;                /* its span, below the request's */
         bool aliases;
+        bool as_text;                      /* the waiting request is answered with text in `form` */
+        int form;                          /* enum text_form, or SERVICE_OWN_FORM */
         struct idempotency
                 *name; /* Idempotency-Key of its request, in the run's arena; NULL: none, or it has its answer */
         const struct run_responder *responder;   /* NULL: the answer is the record */
@@ -27,8 +29,8 @@ struct service_run {
         struct http_request *waiting;      /* gets the record at the end, or NULL */
         bool watched;                      /* events and the record are kept after the end */
         struct events events;
-        /* Of a run that goes on, the next three are for on_encode() alone. */
-        struct buf record;
+        /* Of a run that goes on, the next four are for on_encode() alone. */
+        struct buf record, text;
         struct long_record file;           /* of a long record that is asked for later; `record` is freed at the end */
         bool recorded;                     /* the record is whole */
         bool filed;                        /* after the end: the record is in a file, of the store or `file` */
@@ -36,6 +38,9 @@ struct service_run {
         uint64_t created_us;
         struct timer expiry;
 };
+
+#define SERVICE_OWN_FORM (-1)          /* the form of text that the record has, from the request or its profile */
+#define SERVICE_TEXT_TYPE "text/plain; charset=utf-8"
 
 /* A new one for a run that was not started; takes the run. */
 struct service_run *service_run_new(struct http_request *request, struct run *run, bool watched);

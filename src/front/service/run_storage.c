@@ -38,7 +38,7 @@ static int open_content(const struct storage *storage, const char *id, struct ar
         bool there;
         if (files_content(storage->store, id, storage->tenant, arena, ret, ret_fd, &there, err) < 0)
                 return -err->code;
-        return there ? 0 : err_field(err, "/files", "there is no file \"%.60s\", or no more", id);
+        return there ? 0 : err_field(err, "/files", "file \"%.60s\" does not exist or has expired", id);
 }
 
 /* The content is opened, too: a row whose content is lost is no file. */

@@ -1,6 +1,8 @@
 /* Runs over HTTP: waited for, started and asked for later, or watched as they go on. */
 #include "front/service/run.h"
 
+#include "engine/output/render.h"
+
 #include <stdio.h>
 
 /* ---- their life ---- */
@@ -31,6 +33,7 @@ void service_run_free(struct service_run *one)
         share_charge_done(&one->body);
         events_done(&one->events);
         buf_done(&one->record);
+        buf_done(&one->text);
         long_record_done(&one->file, engine_workers(service->engine), one->tenant);
         free(one);
 }
@@ -133,6 +136,11 @@ static void answer_waiting(struct service_run *one, const struct run_result *res
                 http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &err);
                 return;
         }
+        if (one->as_text) {
+                http_answer(request, MHD_HTTP_OK, SERVICE_TEXT_TYPE, one->text.bytes, one->text.len);
+                one->text = (struct buf){ 0 };
+                return;
+        }
         if (one->recorded)
                 http_answer(request, MHD_HTTP_OK, "application/json", one->record.bytes, one->record.len);
         else
@@ -151,6 +159,10 @@ static void on_encode(void *owner, const struct run_result *result)
         buf_init(&one->record, FRONT_RECORD_MAX);
         one->recorded = front_record_text(result, one->aliases, &one->record);
         buf_trim(&one->record);
+        if (one->as_text) {
+                buf_init(&one->text, FRONT_RECORD_MAX);
+                render_text(one->form == SERVICE_OWN_FORM ? result->format : one->form, result, &one->text);
+        }
         if (one->recorded && one->record.len > SERVICE_STORED_MAX && (one->watched || one->name))
                 long_record_write(&one->file, one->service->store, one->tenant, one->record.bytes, one->record.len);
 }

@@ -5,6 +5,7 @@
 #include "front/service/connections.h"
 #include "front/service/parse.h"
 #include "front/service/run.h"
+#include "grading/grading.h"
 
 /* ---- fronts ---- */
 
@@ -68,6 +69,21 @@ static const struct http_app *on_app(void *owner, struct http_request *request)
         return &service->app;
 }
 
+static int on_greet(void *owner, struct http_request *request, struct csn_error *err)
+{
+        return service_greet(owner, request, err);
+}
+
+static int on_begin(void *owner, struct http_request *request, struct csn_error *err)
+{
+        return service_begin(owner, request, err);
+}
+
+static void on_answering(void *owner, struct http_request *request)
+{
+        service_answering(owner, request);
+}
+
 static void on_answered(void *owner, struct http_request *request, unsigned status)
 {
         struct service *service = owner;
@@ -82,6 +98,7 @@ static void on_answered(void *owner, struct http_request *request, unsigned stat
 
 static void on_over(void *owner, const struct http_request *request)
 {
+        service_over(owner, request);
         trace_request(owner, request);
 }
 
@@ -110,8 +127,11 @@ static int has_keys(struct store *store, bool *ret, struct csn_error *err)
 
 static int check_apps(const struct service *service, struct csn_error *err)
 {
-        bool keyless = service->settings->engine.http_keyless, keys;
+        const struct settings *settings = service->settings;
+        bool keyless = settings->engine.http_keyless, keys, is_worker = settings->gateway.key_file[0];
         const char *address = http_address(service->http);
+        if (is_worker && (keyless || settings->gateway.keys == gateway_keys_GATEWAY))
+                return 0;                  /* gateways alone are answered */
         if (keyless && !http_is_local(service->http))
                 return err_set(err, CSN_E_CONFIG, 0,
                         "engine.http_keyless is set, and HTTP is at %s, which others can reach; without keys it has to be "
@@ -148,7 +168,14 @@ static struct http_options options_of(const struct service *service, bool local)
                 .head_us = service->settings->engine.http_head_ms * 1000 };
 }
 
-static const struct http_events http_events = { on_app, parse_body, on_answered, on_over, on_ended };
+static const struct http_events http_events = { .app = on_app,
+        .greet = on_greet,
+        .begin = on_begin,
+        .parse = parse_body,
+        .answering = on_answering,
+        .answered = on_answered,
+        .over = on_over,
+        .ended = on_ended };
 
 static void on_charge(void *owner, const char *owner_key, uint64_t cpu_ms)
 {
@@ -184,6 +211,7 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
                 .shares = open_shares(),
                 .started_us = clock_us() };
         join_fronts(service);
+        grading_bound_records(settings);
         service->app = (struct http_app){ .routes = service->routes, .admit = service_admit_own };
         if (store) {
                 run_storage_sweep(store);

@@ -5,7 +5,7 @@
  *   front.h         a front, as the service calls it
  *   service.[ch]    open and close; events of the daemon, handed on to the fronts
  *   request.c       the service of a request, its key, and the limits of its tenant
- *   admission.c     admission by key, user and Origin
+ *   admission.c     admission by key, user and Origin, and of gateways
  *   run.h, runs.c   the life of a run that a request started
  *   ready.c         the last known ability of this host to run programs
  *   events.[ch]     numbered events of a run, and their readers; ceilings of memory for results that are kept
@@ -14,7 +14,7 @@
  *   parse.[ch]      JSON from clients within ceilings, long texts by helper threads
  *   json_body.[ch]  a body of JSON in the format of another service
  *   run_storage.c   stored files and workspaces as the engine uses them; workspace.[ch]
- *   audit.c         rows of the audit and lines of the log
+ *   audit.c         rows of the audit and lines of the log, usage of models
  *   tracing.c       spans of requests, runs and stages; otlp.[ch]
  *
  * A handler of any front gets the service of its request by service_of().  All functions are called from the event
@@ -40,6 +40,7 @@
 
 struct service_run;
 struct bulk;
+struct hop_worker;
 
 /* The last known ability of this host to run programs (ready.c). */
 struct service_ability {
@@ -48,7 +49,14 @@ struct service_ability {
         struct csn_error why;              /* why no program can be run; code 0: programs can */
         bool known;
         uint32_t losses;                   /* engine_answers() then: a supervisor lost since makes the rest unknown */
-        uint64_t at_us;                    /* time of the last answer */
+        uint64_t at_us;                    /* time of the last answer; 0: nothing was learned yet */
+        bool lacks_cgroup;                 /* the last probe program ran without a controller */
+};
+
+/* What this host gives to sandboxes, as the daemon found at its start. */
+struct service_host {
+        char tier[8];                      /* of a pod or container, "A" to "F"; "host" outside of these */
+        char missing[200];                 /* features that are not there, with blanks between */
 };
 
 struct service {
@@ -65,8 +73,11 @@ struct service {
         struct http *inner;                /* the routes for requests of fronts themselves (http_internal_request()) */
         const uid_t *local_uids;           /* users that `local` answers; none: all that may connect */
         size_t local_uids_n;
+        struct tools *tools;               /* the daemon's; NULL: no servers of tools */
         struct store *store;               /* the daemon's; NULL: engine.http is empty, and nothing is kept */
         struct otlp *otlp;                 /* NULL: no collector of spans is set */
+        struct hop_worker *worker;         /* the daemon's; NULL: this is no worker of a gateway */
+        const struct service_host *host;   /* the daemon's; NULL: nothing is known of this host */
         void (*idle)(void *owner);         /* called when service_is_idle() became true */
         void *owner;
         struct service_run *runs;          /* running, and kept after the end; newest first */
@@ -98,6 +109,8 @@ int service_serve_local(struct service *service, int listener, bool ours, const 
         struct csn_error *err);
 const char *service_address(const struct service *service);   /* of engine.http; NULL: there is none */
 void service_drain(struct service *service);           /* begin nothing new */
+/* CSN_E_BUSY after service_drain(), else 0; the same with and without engine.http. */
+int service_draining(const struct service *service, struct csn_error *err);
 bool service_is_idle(const struct service *service);   /* no job goes on, and all answers have been read */
 void service_cancel(struct service *service);          /* end all jobs; their clients get the results */
 void service_changed(struct service *service);         /* settings or policies were read again */
@@ -108,11 +121,31 @@ void *service_state(const struct service *service, const struct front *front);
 
 /* ---- admission (admission.c) ---- */
 
+/* A request at engine.http with a valid signature of a gateway; request->caller. */
+struct service_caller {
+        const struct store_key *key;       /* of the claims; NULL: none, or the keys are the worker's */
+        bool keys_are_gateways;            /* the request's own key does not count */
+        const char *attempt;               /* its id, set by service_begin(); NULL: none was admitted */
+};
+/* NULL: the request has no signature. */
+const struct service_caller *service_caller(const struct http_request *request);
+/*
+ * Events of struct http_events.  With gateway.key_file service_greet() refuses requests without a signature, but GET
+ * /healthz and GET /readyz; service_begin() remembers the attempt, and service_over() that its request has ended;
+ * service_answering() adds the load.
+ */
+int service_greet(struct service *service, struct http_request *request, struct csn_error *err);
+int service_begin(struct service *service, struct http_request *request, struct csn_error *err);
+void service_answering(struct service *service, struct http_request *request);
+void service_over(const struct service *service, const struct http_request *request);
+
 /*
  * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are
  * set. Errors are answered by http_refuse().
  */
 int service_admit(struct http_request *request, const char *text, struct csn_error *err);
+/* Whether the claims of a gateway, and no key in the request, say whose the request is (gateway.keys = gateway). */
+bool service_is_claimed(const struct http_request *request);
 /* service_admit() for the service's own routes: the key is in Authorization, X-API-Key or X-Auth-Token. */
 int service_admit_own(struct http_request *request, struct csn_error *err);
 /*
@@ -122,6 +155,13 @@ int service_admit_own(struct http_request *request, struct csn_error *err);
  */
 int service_check_tools(const struct http_request *request, const char *profile, const struct tools_request *tools,
         struct csn_error *err);
+
+/*
+ * The tools of the profile for programs of this request's tenant, as tools_describe().  named: with the scope tools, or
+ * without keys, also tools for which a run needs an entry in tools.allow.  NULL: the profile has no tools.  The
+ * caller's reference.
+ */
+json_t *service_tools(const struct http_request *request, const char *profile, bool named);
 
 /* ---- a request and its tenant (request.c) ---- */
 
@@ -201,6 +241,12 @@ void service_error_of(const struct run_result *result, struct csn_error *ret);
 void service_note_run(struct service *service, const struct run_result *result);
 /* Answer whether programs can be run now: 200 or 503.  A small program is run first where nothing recent is known. */
 void service_answer_ready(struct http_request *request);
+/*
+ * The same at once, by what is known: where nothing recent is known, a small program is started for the next answer.
+ */
+bool service_is_ready(struct service *service, struct csn_error *ret_why);
+/* The names of features that this host does not give to sandboxes.  The caller's reference. */
+json_t *service_missing(const struct service *service);
 void service_ready_close(struct service *service);
 
 /* ---- files that outlive a run (run_storage.c) ---- */
@@ -240,6 +286,11 @@ void audit_recover(struct store *store);
  */
 void audit_run(struct store *store, const struct log_context *about, const char *key, struct run *run,
         const struct run_result *result);
+
+/* ---- usage of models (audit.c) ---- */
+
+/* Keep what reviews of the engine use in the store, which outlives the engine, and hold keys to their budgets. */
+void service_open_usage(struct engine *engine, struct store *store);
 
 /* ---- spans (tracing.c) ---- */
 

@@ -3,6 +3,17 @@
 
 #include "backend/backend.h"
 
+static json_t *describe(const struct profile *profile)
+{
+        json_t *json = json_pack("{s:s, s:s, s:o}", "name", profile->name, "description", profile->text, "sets",
+                model_encode(&object_run_request, &profile->request));
+        if (profile->has_session)
+                json_object_set_new(json, "session", json_string(choices_session_mode.values[profile->session].text));
+        if (profile_is_internal(profile->name))
+                json_object_set_new(json, "internal", json_true());
+        return json;
+}
+
 json_t *front_profiles(const struct settings *settings, struct csn_error *err)
 {
         struct arena arena = { 0 };
@@ -14,9 +25,7 @@ json_t *front_profiles(const struct settings *settings, struct csn_error *err)
                         json_decref(list);
                         list = NULL;
                 } else {
-                        json_array_append_new(list,
-                                json_pack("{s:s, s:s, s:o}", "name", profile.name, "description", profile.text, "sets",
-                                        model_encode(&object_run_request, &profile.request)));
+                        json_array_append_new(list, describe(&profile));
                 }
         }
         arena_done(&arena);
@@ -31,10 +40,12 @@ int front_profile(const struct settings *settings, const char *name, struct aren
         if (profile_find(settings, name, arena, ret, err) < 0)
                 return -err->code;
         bool host = ret->request.backend && strcmp(ret->request.backend, "host") == 0;
+        /* The host backend is refused where it is not allowed, and can be shown all the same. */
+        struct settings allowing = *settings;
+        allowing.engine.allow_host = true;
         if (host)
                 SET(ret_whole, run_request, backend, arena_text(arena, "host"));
-        /* The host backend is refused where it is not allowed, and can be shown all the same. */
-        return settings_apply(settings, ret_whole, arena, err) < 0 && !host ? -err->code : 0;
+        return settings_apply(host ? &allowing : settings, ret_whole, arena, err);
 }
 
 int front_load_policies(const struct settings *settings, struct policies **ret, struct csn_error *err)

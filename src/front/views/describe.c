@@ -65,7 +65,7 @@ static bool runs_here(const struct language *language)
         return access(language->interpreter, X_OK) == 0;
 }
 
-static void add_languages(struct buf *buf, const struct language *added)
+static void add_languages(struct buf *buf, const struct language *added, const struct profile *profile)
 {
         bool first = true;
         buf_printf(buf, "Languages: ");
@@ -75,7 +75,9 @@ static void add_languages(struct buf *buf, const struct language *added)
         for (; added; added = added->next)
                 if (runs_here(added))
                         add_item(buf, &first, added->name);
-        buf_printf(buf, ".\n");
+        buf_printf(buf, ".%s%s%s\n", HAS(&profile->request, run_request, language) ? " Without `language`: " : "",
+                HAS(&profile->request, run_request, language) ? profile->request.language : "",
+                HAS(&profile->request, run_request, language) ? "." : "");
 }
 
 static bool has_library(const char *name)
@@ -95,8 +97,8 @@ static bool has_library(const char *name)
 static int severity_of(const json_t *json)
 {
         const char *text = json_string_value(json);
-        for (size_t i = 0; text && i < choices_severity.n; i++)
-                if (strcmp(choices_severity.values[i].text, text) == 0)
+        for (size_t i = 0; text && i < choices_threshold.n; i++)
+                if (strcmp(choices_threshold.values[i].text, text) == 0)
                         return (int)i;
         return severity_CRITICAL;
 }
@@ -147,14 +149,30 @@ static bool is_refused(json_t *policy, const struct run_request *whole, const ch
 
 /* ---- more sentences ---- */
 
-static void add_libraries(struct buf *buf, json_t *policy, const struct run_request *whole)
+/* The imported image of Python programs; NULL: they have the libraries of this host. */
+static const char *imported_image(const struct settings *settings, const struct run_request *whole)
 {
+        const char *name = HAS(whole, run_request, image) ? whole->image : settings->images.python;
+        for (size_t i = 0; i < choices_image.n; i++)
+                if (strcmp(choices_image.values[i].text, name) == 0)
+                        return NULL;
+        return name;
+}
+
+static void add_libraries(struct buf *buf, const struct settings *settings, json_t *policy,
+        const struct run_request *whole)
+{
+        const char *image = imported_image(settings, whole);
         bool first = true;
         buf_printf(buf, "Python libraries beside the standard library: ");
-        for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
+        for (size_t i = 0; !image && i < ARRAY_LEN(libraries); i++)
                 if (has_library(libraries[i]) && !is_refused(policy, whole, libraries[i]))
                         add_item(buf, &first, libraries[i]);
-        buf_printf(buf, "%s. Nothing can be installed.\n", first ? "none" : "");
+        if (image)
+                buf_printf(buf, "those of the image %s", image);
+        buf_printf(buf, "%s. %s\n", first && !image ? "none" : "",
+                settings->python_packages.index_url[0] ? "Others can be installed: name them in `packages`."
+                                                       : "Nothing can be installed.");
 }
 
 static void add_limits(struct buf *buf, const struct limits *limits)
@@ -254,6 +272,14 @@ static void add_policy(struct buf *buf, json_t *policy, const struct run_request
         add_refused(buf, policy);
 }
 
+static void add_review(struct buf *buf, const struct settings *settings, const struct run_request *whole)
+{
+        int mode = whole->review > settings->review.mode ? whole->review : settings->review.mode;
+        if (mode != review_mode_OFF)
+                buf_printf(buf, "Another model reviews each program before it runs: %s.\n",
+                        choices_review_mode.values[mode].meaning);
+}
+
 static void add_names(struct buf *buf, char *const *names, size_t n)
 {
         bool first = true;
@@ -261,10 +287,17 @@ static void add_names(struct buf *buf, char *const *names, size_t n)
                 add_item(buf, &first, names[i]);
 }
 
-static void add_tools(struct buf *buf, const struct tools_request *tools)
+static void add_tools(struct buf *buf, const struct tools_request *tools, const json_t *live)
 {
-        if (!tools->allow_n)
+        if (live) {
+                describe_tools(buf, live, tools);
                 return;
+        }
+        if (!tools->allow_n) {
+                if (tools->enabled)
+                        buf_printf(buf, "Tools outside: a daemon has them, and a request names those that it calls.\n");
+                return;
+        }
         buf_printf(buf,
                 "Tools outside, called as tools.NAME(name=value) in Python, await tools.NAME({name: value}) in JavaScript and tool NAME --name value in Bash: ");
         add_names(buf, tools->allow, tools->allow_n);
@@ -280,7 +313,7 @@ static void add_files(struct buf *buf, const struct describe *about)
         bool first = true;
         if (!about->files_n)
                 return;
-        buf_printf(buf, "Files in the home directory: ");
+        buf_printf(buf, "AVAILABLE FILES IN WORKING DIRECTORY:\n");
         for (size_t i = 0; i < about->files_n; i++) {
                 struct arena arena = { 0 };
                 size_t len;
@@ -291,10 +324,10 @@ static void add_files(struct buf *buf, const struct describe *about)
                 json_decref(name);
                 arena_done(&arena);
         }
-        buf_printf(buf, ".\n");
+        buf_printf(buf, "\nIMPORTANT: Use these EXACT filenames (including brackets, spaces, parentheses) in your code.\n");
 }
 
-static void add_session(struct buf *buf, enum session_mode mode)
+static void add_session(struct buf *buf, const struct describe *about)
 {
         static const char *const texts[] = {
                 [session_mode_NONE] =
@@ -302,7 +335,9 @@ static void add_session(struct buf *buf, enum session_mode mode)
                 [session_mode_FILES] = "Files in the home directory last from one run to the next; variables do not.",
                 [session_mode_INTERPRETER] = "Variables and files last from one run to the next.",
         };
-        buf_printf(buf, "%s\n", texts[mode]);
+        if (about->by_context && about->session != session_mode_NONE)
+                buf_printf(buf, "A run that names no context has a sandbox of its own. Of runs in one context: ");
+        buf_printf(buf, "%s\n", texts[about->session]);
 }
 
 /* ---- together ---- */
@@ -320,14 +355,15 @@ int front_describe(const struct settings *settings, const struct language *added
                 buf_printf(buf,
                         "Run a program in a closed sandbox, and get what it prints. A value is only seen when it is printed, or when it is the last "
                         "expression.\n");
-                add_languages(buf, added);
-                add_libraries(buf, policy, &whole);
+                add_languages(buf, added, &profile);
+                add_libraries(buf, settings, policy, &whole);
                 add_limits(buf, &whole.limits);
                 add_network(buf, &whole);
-                add_tools(buf, &whole.tools);
+                add_tools(buf, &whole.tools, about->tools);
                 add_policy(buf, policy, &whole);
                 add_files(buf, about);
-                add_session(buf, about->session);
+                add_review(buf, settings, &whole);
+                add_session(buf, about);
         }
         json_decref(policy);
         arena_done(&arena);
@@ -336,7 +372,38 @@ int front_describe(const struct settings *settings, const struct language *added
 
 const char front_run_code_fields[] =
         "code language stdin args env files profile limits network allow policy packages exports workspace context";
-const char front_run_code_required[] = "code language";
+
+/* What is not given has the value that the profile and the settings give it, and not the one of fields.def. */
+static void set_defaults(json_t *properties, const json_t *values)
+{
+        const char *name;
+        json_t *property;
+        json_object_foreach(properties, name, property) {
+                json_t *value = json_object_get(values, name);
+                if (value && json_object_get(property, "default"))
+                        json_object_set(property, "default", value);
+        }
+}
+
+json_t *front_run_code_schema(const struct settings *settings, const char *name)
+{
+        struct arena arena = { 0 };
+        struct profile profile = { 0 };
+        struct run_request whole;
+        struct csn_error err;
+        bool known = front_profile(settings, name, &arena, &profile, &whole, &err) == 0;
+        json_t *schema = model_tool_schema(&object_run_request, front_run_code_fields,
+                HAS(&profile.request, run_request, language) ? "code" : "code language");
+        if (known) {
+                json_t *values = model_encode(&object_run_request, &whole);
+                json_t *limits = json_object_get(json_object_get(schema, "$defs"), "limits");
+                set_defaults(json_object_get(schema, "properties"), values);
+                set_defaults(json_object_get(limits, "properties"), json_object_get(values, "limits"));
+                json_decref(values);
+        }
+        arena_done(&arena);
+        return schema;
+}
 
 static json_t *as_openai(json_t *name, json_t *text, json_t *schema)
 {
@@ -358,7 +425,8 @@ static const struct { const char *name; json_t *(*wrap)(json_t *name, json_t *te
         { "text", NULL }, { "openai", as_openai }, { "anthropic", as_anthropic }, { "mcp", as_mcp },
 };
 
-int front_describe_as(const char *format, const char *text, struct buf *buf, struct csn_error *err)
+int front_describe_as(const struct settings *settings, const struct describe *about, const char *format,
+        const char *text, struct buf *buf, struct csn_error *err)
 {
         size_t i = 0;
         while (i < ARRAY_LEN(formats) && strcmp(formats[i].name, format) != 0)
@@ -371,7 +439,7 @@ int front_describe_as(const char *format, const char *text, struct buf *buf, str
                 return 0;
         }
         json_t *name = json_string("run_code"), *words = json_string(text);
-        json_t *schema = model_tool_schema(&object_run_request, front_run_code_fields, front_run_code_required);
+        json_t *schema = front_run_code_schema(settings, about->profile);
         json_t *tool = formats[i].wrap(name, words, schema);
         model_dump(tool, true, buf);
         buf_add(buf, "\n", 1);

@@ -21,6 +21,14 @@ bool front_record_text(const struct run_result *result, bool aliases, struct buf
         return fits;
 }
 
+json_t *front_grade_result(const struct grade_result *result, bool aliases)
+{
+        json_t *json = model_encode(&object_grade_result, result);
+        if (aliases)
+                model_add_grade_aliases(json, result);
+        return json;
+}
+
 /* Bytes that are no text stand in JSON as text and as base64; a decoder wants one of them. */
 static void keep_base64(json_t *object, const char *name)
 {

@@ -9,7 +9,7 @@
 # send TYPE [JSON]
 send() {
         local LC_ALL=C
-        local -A kinds=([HELLO]=1 [SYNTAX]=2 [STARTED]=3)
+        local -A kinds=([HELLO]=1 [SYNTAX]=2 [STARTED]=3 [ERROR]=4)
         local payload=${2-} header
         # A byte 10 in the header's length would be such a newline; JSON may end in spaces.
         while (( ${#payload} % 256 == 10 || ${#payload} / 256 == 10 )); do
@@ -100,6 +100,28 @@ check_syntax() {
                 report_syntax "$message"
                 exit 2
         fi
+}
+
+# check_prelude: reports a mistake in the text of $prelude and ends.
+check_prelude() {
+        local message line=null
+        { message=$(LC_MESSAGES=C "$BASH" -O extglob -n -- "$prelude" 2>&1 {channel}>&-); } 2>/dev/null
+        (( $? == 2 )) || return 0
+        printf '%s\n' "$message" >&2
+        message=${message%%$'\n'*}
+        message=${message#"$prelude: "}
+        if [[ $message =~ ^[^0-9:]*([0-9]+):\ (.*)$ ]]; then
+                line=${BASH_REMATCH[1]}
+                message=${BASH_REMATCH[2]}
+        fi
+        report_prelude SyntaxError "$message" "$line"
+        exit 1
+}
+
+# report_prelude TYPE MESSAGE LINE: the prelude failed, and the program does not run.
+report_prelude() {
+        json_string "$2" 1900
+        send ERROR "{\"type\":\"$1\",\"message\":$REPLY,\"line\":$3,\"column\":null,\"prelude\":true}"
 }
 
 say_hello() {

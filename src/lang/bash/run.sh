@@ -7,7 +7,8 @@
 # of it first.  Then this shell becomes the program's: nothing of it is left that could say how the run ended, so
 # the frames end with STARTED and the engine takes the exit status from the kernel.
 #
-# OPTIONS is for the other runners; Bash has no values to bound and no modules to load.
+# Of OPTIONS only `prelude` is for Bash, which has no values to bound and no modules to load.  The program's shell reads
+# the prelude as its $BASH_ENV (prelude.sh).
 
 readonly USAGE_EXIT=2
 
@@ -19,6 +20,11 @@ if (( $# < 2 )); then
         exit $USAGE_EXIT
 fi
 main=$2
+prelude=
+if [[ ,$1, == *,prelude=* ]]; then
+        prelude=${1#*prelude=}
+        prelude=${main%/*}/${prelude%%,*}
+fi
 shift 2
 
 if [[ -S /dev/fd/3 ]]; then
@@ -29,4 +35,9 @@ fi
 say_hello
 check_syntax
 send STARTED
+if [[ $prelude ]]; then
+        check_prelude
+        export BASH_ENV=${BASH_SOURCE[0]%/*}/prelude.sh
+        __caisson_prelude=$prelude __caisson_channel=$channel exec "$BASH" -- "$main" "$@"
+fi
 exec "$BASH" -- "$main" "$@" {channel}>&-

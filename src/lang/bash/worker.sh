@@ -10,7 +10,7 @@
 . "${BASH_SOURCE[0]%/*}/report.sh"
 
 __caisson_forget() {
-        unset -f send json_string report_syntax check_syntax say_hello
+        unset -f send json_string report_syntax check_syntax check_prelude report_prelude say_hello
         unset -f __caisson_malformed __caisson_is_sound __caisson_wait __caisson_forget
         SECONDS=0
 }

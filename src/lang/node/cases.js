@@ -105,7 +105,8 @@ function takeBeginning() {
     const { op, role, setup = '', function: name, cases } = JSON.parse(text.slice(1));
     if (text[0] !== 'E' || op !== 'begin' || role !== 'cases' || typeof setup !== 'string' || !Array.isArray(cases))
       throw new TypeError('it needs "op", "role" (cases), "setup", "function" and "cases"');
-    settings = { setup, cases: cases.map((one) => caseOf(one, name)) };
+    const wanted = typeof name === 'string' && cases.length === 0 ? { title: name, path: name.split('.') } : undefined;
+    settings = { setup, cases: cases.map((one) => caseOf(one, name)), wanted };
   } catch (error) {
     broken(error.message);
   }
@@ -480,8 +481,7 @@ function report() {
   const { one, outcome, poll } = current;
   clearInterval(poll);
   if (outcome.how === 'missing') {
-    talk(`{"op":"missing","function":${quote(one.title)},"functions":${functions()}}`);
-    end(MISSING_EXIT);
+    tellMissing(one.title);
     return;
   }
   const by = outcome.how === 'returned' || outcome.how === 'raised' ? timeOver(current) : undefined;
@@ -490,12 +490,34 @@ function report() {
   next();
 }
 
+// Without cases: whether the function that the request names is not there.
+function isMissing({ path }) {
+  let found;
+  within(REPR_MS, () => {
+    try {
+      found = find(path);
+    } catch {
+      // As in a case.
+    }
+  });
+  return found === undefined;
+}
+
+function tellMissing(title) {
+  talk(`{"op":"missing","function":${quote(title)},"functions":${functions()}}`);
+  end(MISSING_EXIT);
+}
+
 function next() {
   if (ended)
     return;
   if (!isLoaded) {
     isLoaded = true;
     talk('{"op":"ready"}');
+  }
+  if (settings.wanted !== undefined && isMissing(settings.wanted)) {
+    tellMissing(settings.wanted.title);
+    return;
   }
   if (sent < settings.cases.length) {
     setImmediate(() => begin(sent));

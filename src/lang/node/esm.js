@@ -9,6 +9,7 @@ const { pathToFileURL } = require('url');
 const { describe } = require('./syntax.js');
 const hooks = require('./hooks.js');
 
+const MODULES = '/opt/caisson/modules';    // SANDBOX_MODULES
 const UNSETTLED_EXIT = 13;      // Node's own code for a top-level await that nothing will ever settle
 
 // The SyntaxError of a text as a module, or null.  Only import() compiles modules, and it would run them; so the text
@@ -78,10 +79,28 @@ function importMain(url) {
   });
 }
 
+// The folder of the request's modules, or null.
+function modulesFolder() {
+  return (process.env.NODE_PATH ?? '').split(':').includes(MODULES) ? MODULES : null;
+}
+
+// For import() in a program of CommonJS.
+function offerModules() {
+  const settings = { main: { url: '', source: '' }, typescript: false, modules: modulesFolder() };
+  if (settings.modules === null)
+    return;
+  if (Module.registerHooks !== undefined) {
+    hooks.initialize(settings);
+    Module.registerHooks({ resolve: hooks.resolve });
+  } else {
+    Module.register(pathToFileURL(path.join(__dirname, 'hooks.js')).href, { data: settings });
+  }
+}
+
 // Returns the URL of the program, which has begun to run.
 function launch(program, main, typescript, isMain) {
   const { href: url } = pathToFileURL(main.filename);
-  const settings = { main: { url, source: program.code + program.sourceMap }, typescript };
+  const settings = { main: { url, source: program.code + program.sourceMap }, typescript, modules: modulesFolder() };
   if (Module.registerHooks !== undefined) {
     hooks.initialize(settings);
     Module.registerHooks({ resolve: hooks.resolve, load: hooks.load });
@@ -94,7 +113,7 @@ function launch(program, main, typescript, isMain) {
   }
   // Before Node 22.15 hooks run in a thread of their own, which takes 25 ms to start.  Remove this and importMain()
   // when 22.15 is our oldest.
-  if (!isPlainModule(program, main))
+  if (settings.modules !== null || !isPlainModule(program, main))
     Module.register(pathToFileURL(path.join(__dirname, 'hooks.js')).href, { data: settings });
   importMain(url);
   return url;
@@ -129,4 +148,4 @@ async function run(program, main, { typescript, asCommonJs, begin, refuse, serve
   });
 }
 
-module.exports = { run };
+module.exports = { offerModules, run };

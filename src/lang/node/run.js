@@ -36,6 +36,7 @@ function readOptions(text) {
     valueMax: /^\d+$/.test(limit) ? Number(limit) : 200000,
     preload: (options.get('preload') ?? '').split(':').filter(Boolean),
     graded: options.get('graded') === '1',
+    prelude: options.get('prelude'),
   };
 }
 
@@ -94,7 +95,7 @@ function refuse(syntax) {
 }
 
 // The last thing before the program's first instruction, for which it calls go().
-function begin(main, { preload: names, role, valueMax }, typescript, go) {
+function begin(main, { preload: names, role, valueMax, prelude }, typescript, go) {
   bindTools();
   preload(names, Module.createRequire(main.filename));
   if (role !== undefined) {
@@ -103,12 +104,15 @@ function begin(main, { preload: names, role, valueMax }, typescript, go) {
   }
   ending.watch(main.filename, valueMax);
   channel.send(channel.kinds.STARTED);
-  go();
+  if (prelude === undefined || require('./prelude.js').run(path.join(main.path, prelude), main, typescript))
+    go();
 }
 
-// As Module.prototype._compile, for a text whose first lines are ours.
+// As Module.prototype._compile, for a text whose first lines are ours.  vm.compileFunction() of Node 18.19 and before refuses a
+// negative lineOffset, which vm.Script takes; the text is correct as the body of a function (commonJsError).
 function compileMoved(code, main, lines) {
-  const compiled = vm.compileFunction(code, WRAPPER_PARAMETERS, { filename: main.filename, lineOffset: -lines });
+  const script = new vm.Script(Module.wrap(code), { filename: main.filename, lineOffset: -lines });
+  const compiled = script.runInThisContext();
   const { resolve, main: first, extensions, cache } = Module.createRequire(main.filename);
   const requireFromMain = Object.assign(function require(path) {
     return main.require(path);
@@ -183,6 +187,8 @@ function launch(main, program, options, { isCommonJs, typescript, asCommonJs }) 
     ending.correctMessages(main.filename, program.instrumented.edit);
   }
   if (isCommonJs) {
+    if (/\bimport\b/.test(program.code))
+      require('./esm.js').offerModules();
     begin(main, options, typescript, () => runCommonJs(program, main, role));
   } else {
     const tell = { typescript, asCommonJs, refuse, begin: (go) => begin(main, options, typescript, go), serve: role?.serve };

@@ -309,6 +309,7 @@ static const struct { const char *path; struct js_value *(*give)(struct js *, co
         { "globalThis.decodeURI", give_unpercent },
         { "globalThis.decodeURIComponent", give_unpercent },
         { "globalThis.parseInt", give_number },
+        { "globalThis.process.getBuiltinModule", give_module },
         { "globalThis.require", give_module },
         { "globalThis.unescape", give_unpercent },
         { "node:module._load", give_module },
@@ -420,7 +421,8 @@ bool js_taking(const struct js_call *call, struct js_value **ret_object, struct 
 
 const char *js_importing(const struct js_call *call)
 {
-        static const char *const importers[] = { "globalThis.require", "node:module._load" };
+        static const char *const importers[] = { "globalThis.require", "globalThis.process.getBuiltinModule",
+                "globalThis.process.binding", "node:module._load" };
         if (call->is_import)
                 return "import";
         for (size_t i = 0; i < ARRAY_LEN(importers); i++)

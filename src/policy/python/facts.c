@@ -423,6 +423,12 @@ static void text(struct python *py, uint32_t node)
                                 NODE(py, child)->end - NODE(py, child)->start);
 }
 
+/* A tuple is a list here, too. */
+static bool is_repeated(const struct value *value)
+{
+        return is_text(value) || (value->kind == VALUE_LIST && value->n);
+}
+
 static void large_text(struct python *py, uint32_t node)
 {
         uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
@@ -430,11 +436,15 @@ static void large_text(struct python *py, uint32_t node)
         const struct value *a = left ? py->values[left] : NULL, *b = right ? py->values[right] : NULL;
         if (py->tree->text[sign->start] != '*' || sign->end != sign->start + 1 || !a || !b)
                 return;
-        bool first = is_text(a) && b->kind == VALUE_NUMBER, second = is_text(b) && a->kind == VALUE_NUMBER;
+        bool first = is_repeated(a) && b->kind == VALUE_NUMBER, second = is_repeated(b) && a->kind == VALUE_NUMBER;
         if (!first && !second)
                 return;
         const struct value *times = first ? b : a;
-        const char *name = arena_text(py->arena, first ? "string * %lld" : "%lld * string", (long long)times->number);
+        const char *what = is_text(first ? a : b) ? "string" : "list", *name;
+        if (first)
+                name = arena_text(py->arena, "%s * %lld", what, (long long)times->number);
+        else
+                name = arena_text(py->arena, "%lld * %s", (long long)times->number, what);
         if (times->number > 0)
                 facts_add(py->facts,
                         (struct fact){ .kind = FACT_LARGE_TEXT,
@@ -518,8 +528,40 @@ static void for_loop(struct python *py, uint32_t node)
                                 .end = NODE(py, over)->end });
 }
 
+/* ---- names of the program's own ---- */
+
+static bool makes_code(struct name name)
+{
+        static const char *const builtins[] = { "__import__", "compile", "eval", "exec" };
+        for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
+                if (python_is(builtins[i], name.text, name.len))
+                        return true;
+        return false;
+}
+
+static void definitions(struct python *py)
+{
+        for (size_t i = 0; i < py->bindings_n; i++) {
+                const struct binding *binding = &py->bindings[i];
+                const struct source *source = binding->sources;
+                const struct name name = py->names.list[binding->name];
+                bool defined = binding->fixed &&
+                        (binding->fixed->kind == VALUE_FUNCTION || binding->fixed->kind == VALUE_CLASS);
+                if (!source || py->scopes[binding->scope].kind == SCOPE_CLASS)
+                        continue;
+                while (source->next)
+                        source = source->next;   /* the first in the text is the last in the list */
+                /* A parameter is seen by its function alone. */
+                bool variable = py->roles[source->at] == ROLE_STORE && makes_code(name);
+                if (!variable && !(defined && (binding->scope == 0 || makes_code(name))))
+                        continue;
+                say(py, FACT_DEFINE, source->at, name.text, name.len);
+        }
+}
+
 void python_facts(struct python *py)
 {
+        definitions(py);
         python_hidden(py);
         for (uint32_t node = 0; node < py->tree->n; node++)
                 switch (NODE(py, node)->kind) {

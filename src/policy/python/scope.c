@@ -554,11 +554,26 @@ static bool is_builtin(const struct name *name)
         return false;
 }
 
+/*
+ * Modules that programs name without an import, because a preload of the run has bound the module, or because the
+ * import is missing: then the program fails by itself.
+ */
+static bool is_preloadable(const struct name *name)
+{
+        static const char *const modules[] = { "ctypes", "importlib", "os", "pty", "shutil", "socket", "subprocess" };
+        for (size_t i = 0; i < ARRAY_LEN(modules); i++)
+                if (strlen(modules[i]) == name->len && memcmp(modules[i], name->text, name->len) == 0)
+                        return true;
+        return false;
+}
+
 static struct value *unbound(struct python *py, uint32_t name)
 {
         const struct name *text = &py->names.list[name];
         struct value *value;
-        if (text->len == 12 && memcmp(text->text, "__builtins__", 12) == 0)
+        if (is_preloadable(text))
+                value = value_path(py, NULL, text->text, text->len);
+        else if (text->len == 12 && memcmp(text->text, "__builtins__", 12) == 0)
                 value = value_path(py, NULL, "builtins", 8);
         else
                 value = value_path(py, "builtins", text->text, text->len);

@@ -1,44 +1,18 @@
 /* Programs of entries, for the tool launcher: user, folders, environment and memory. */
 #include "tools/sources/config_read.h"
-
-#include <pwd.h>
+#include "tools/sources/launcher_client.h"
 
 /* As whom a program runs: never as the daemon, whose files are secret. */
 static int get_user(struct config_reader *r, json_t *json, struct launch_program *program)
 {
         const struct engine_settings *engine = &r->settings->engine;
         const char *name = engine->tools_user;
-        char *end, room[16 * KIB];
-        struct passwd user, *found = NULL;
+        struct csn_error why;
         if (config_text(r, json, "user", &name) < 0)
                 return -CSN_E_CONFIG;
-        program->uid = geteuid();
-        program->gid = getegid();
-        if (!name[0]) {
-                /* A user for each, so that none can look into another's environment. */
-                uint64_t own = engine->uid_first + engine->uid_count + 1 + r->registry->programs_n;
-                if (geteuid() == 0 && own >= UINT32_MAX)
-                        return config_wrong(r, "user",
-                                "no number is left for it after the last of sandboxes; name a user, or lower engine.uid_first");
-                if (geteuid() == 0)
-                        program->uid = program->gid = (uint32_t)own;
-                return 0;
-        }
-        unsigned long number = strtoul(name, &end, 10);
-        bool is_number = name[0] >= '0' && name[0] <= '9' && !*end && number < UINT32_MAX;
-        if (is_number) {
-                program->uid = program->gid = (uint32_t)number;
-                if (getpwuid_r(program->uid, &user, room, sizeof room, &found) == 0 && found)
-                        program->gid = found->pw_gid;
-        } else if (getpwnam_r(name, &user, room, sizeof room, &found) == 0 && found) {
-                program->uid = found->pw_uid;
-                program->gid = found->pw_gid;
-        } else {
-                return config_wrong(r, "user", "there is no user \"%.60s\" here", name);
-        }
-        if (geteuid() != 0 && program->uid != geteuid())
-                return config_wrong(r, "user", "only root can start a program as another user");
-        return 0;
+        return launcher_user(engine, name, r->registry->programs_n, program, &why) < 0
+                ? config_wrong(r, "user", "%s", why.text)
+                : 0;
 }
 
 static int get_folders(struct config_reader *r, json_t *json, const char *key, struct launch_texts *ret)

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -64,6 +65,39 @@ void launcher_stop(struct launcher *launcher)
         if (!helpers_reap(launcher->pid, HELPER_ANSWER_MS))
                 log_text(LOG_ERROR, "the launcher of tools does not end");   /* it is root's */
         launcher->pid = 0;
+}
+
+int launcher_user(const struct engine_settings *engine, const char *name, uint64_t number,
+        struct launch_program *program, struct csn_error *err)
+{
+        char *end, room[16 * KIB];
+        struct passwd user, *found = NULL;
+        program->uid = geteuid();
+        program->gid = getegid();
+        if (!name[0]) {
+                uint64_t own = engine->uid_first + engine->uid_count + 1 + number;
+                if (geteuid() == 0 && own >= UINT32_MAX)
+                        return err_set(err, CSN_E_CONFIG, 0,
+                                "no number is left for it after the last of sandboxes; name a user, or lower engine.uid_first");
+                if (geteuid() == 0)
+                        program->uid = program->gid = (uint32_t)own;
+                return 0;
+        }
+        unsigned long given = strtoul(name, &end, 10);
+        bool is_number = name[0] >= '0' && name[0] <= '9' && !*end && given < UINT32_MAX;
+        if (is_number) {
+                program->uid = program->gid = (uint32_t)given;
+                if (getpwuid_r(program->uid, &user, room, sizeof room, &found) == 0 && found)
+                        program->gid = found->pw_gid;
+        } else if (getpwnam_r(name, &user, room, sizeof room, &found) == 0 && found) {
+                program->uid = found->pw_uid;
+                program->gid = found->pw_gid;
+        } else {
+                return err_set(err, CSN_E_CONFIG, 0, "there is no user \"%.60s\" here", name);
+        }
+        if (geteuid() != 0 && program->uid != geteuid())
+                return err_set(err, CSN_E_CONFIG, 0, "only root can start a program as another user");
+        return 0;
 }
 
 /* ours[] and theirs[] by LAUNCH_STDIN and so on. */

@@ -2,6 +2,7 @@
 #ifndef TOOLS_SOURCES_LAUNCHER_CLIENT_H
 #define TOOLS_SOURCES_LAUNCHER_CLIENT_H
 
+#include "model/settings.h"
 #include "wire/tool_launcher.h"
 
 struct launcher {
@@ -14,6 +15,12 @@ struct launcher {
  * Errors: CSN_E_SYSTEM.
  */
 int launcher_start(struct launcher *launcher, const struct launch_program *programs, size_t n, struct csn_error *err);
+/*
+ * Set uid and gid of a program: those of the named user; "": as root a number of its own, by `number`, so that no
+ * program can look into another's environment; else the caller's.  Errors: CSN_E_CONFIG.
+ */
+int launcher_user(const struct engine_settings *engine, const char *name, uint64_t number,
+        struct launch_program *program, struct csn_error *err);
 /* Stop the launcher.  Running programs continue until their control sockets close. */
 void launcher_stop(struct launcher *launcher);
 

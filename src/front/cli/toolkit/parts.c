@@ -36,6 +36,12 @@ static const struct cli_option json_of_tools[] = {
         { NULL, 0, NULL, NULL, NULL },
 };
 
+static const struct cli_option tools_for_models[] = {
+        { "profile", 0, "NAME", "The profile whose tools are described; otherwise that of the settings.", NULL },
+        { "json", 0, NULL, "Print them as JSON, with their schemas.", NULL },
+        { NULL, 0, NULL, NULL, NULL },
+};
+
 static const struct cli_option call_options[] = {
         { "timeout", 0, "TIME", "How long it may take, whatever its entry says (1min where that says nothing).", NULL },
         { "json", 'j', NULL, "Print a text as JSON too.", NULL },
@@ -98,6 +104,8 @@ const struct cli_part cli_parts[] = {
         { "context", "close", "ID ...", "End it.", NULL, NULL, false },
         { "tools", "list", "[--json] [SERVER]", "List what the servers of tools in the configuration offer.",
                 json_of_tools, NULL, false },
+        { "tools", "describe", "[OPTIONS]", "Describe those that code may call with a profile, for a model.",
+                tools_for_models, NULL, false },
         { "tools", "call", "[OPTIONS] SERVER.TOOL ['{...}']", "Call one, with arguments as JSON.", call_options, NULL,
                 false },
         { "tools", "check", "", "Start every server; the exit status is 1 where one cannot be used.", NULL, NULL,

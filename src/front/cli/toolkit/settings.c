@@ -54,6 +54,8 @@ int cli_load_settings(const struct cli_settings *from, struct settings *ret)
         if (settings_load(&sources, ret, &err) < 0)
                 return cli_fail(&err);
         log_set_level((enum log_level)ret->engine.log_level);
+        for (size_t i = 0; i < ret->notes_n; i++)
+                fprintf(stderr, "caisson: %s\n", ret->notes[i]);
         return 0;
 }
 

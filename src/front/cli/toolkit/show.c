@@ -181,11 +181,9 @@ static void print_visible(struct cli_show *show, const char *bytes, size_t len)
 static void print_text(struct cli_show *show, const struct run_result *result)
 {
         struct buf buf;
-        struct csn_error err;
         buf_init(&buf, 8 * MIB + 4 * (size_t)result->limits.output_bytes);
-        if (render_text(show->format, result, &buf, &err) < 0)
-                show->exit_status = cli_fail(&err);
-        else if (show->tty[1] && !show->raw)
+        render_text(show->form, result, &buf);
+        if (show->tty[1] && !show->raw)
                 print_visible(show, buf.bytes, buf.len);
         else if (io_write_all(STDOUT_FILENO, buf.bytes, buf.len) < 0)
                 show->exit_status = 125;
@@ -195,9 +193,11 @@ static void print_text(struct cli_show *show, const struct run_result *result)
 void show_result(struct cli_show *show, const struct run_result *result, json_t *record)
 {
         show->exit_status = exit_status(result);
+        if (show->verbose)
+                show_outcome(show, result);
         if (show->json)
                 print_record(show, record);
-        else if (show->format)
+        else if (show->as_text)
                 print_text(show, result), print_warnings(show, result);
         else
                 print_summary(show, result);
@@ -210,15 +210,5 @@ void show_prepare(struct cli_show *show)
 {
         for (int stream = 1; stream <= 2; stream++)
                 show->tty[stream] = isatty(stream);
-        show->streaming = !show->json && !show->format;
-}
-
-int show_check(const struct cli_show *show, struct csn_error *err)
-{
-        struct buf nowhere;
-        const struct run_result nothing = { 0 };
-        buf_init(&nowhere, 4096);
-        int rc = show->format ? render_text(show->format, &nothing, &nowhere, err) : 0;
-        buf_done(&nowhere);
-        return rc;
+        show->streaming = !show->json && !show->as_text;
 }

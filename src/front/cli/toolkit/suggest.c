@@ -9,9 +9,6 @@ static const struct choice transports_words[] = {
         { "never", 0, "without it" },
         { "always", 0, "by way of it, or not at all" },
 };
-static const struct choice forms_words[] = {
-        { "plain", 0, "" }, { "brief", 0, "" }, { "linx", 0, "" }, { "codemie", 0, "" },
-};
 static const struct choice definitions_words[] = {
         { "text", 0, "" }, { "openai", 0, "" }, { "anthropic", 0, "" }, { "mcp", 0, "" },
 };
@@ -19,7 +16,6 @@ static const struct choice levels_words[] = {
         { "error", 0, "" }, { "warn", 0, "" }, { "info", 0, "" }, { "debug", 0, "" },
 };
 CHOICES(transports);
-CHOICES(forms);
 CHOICES(definitions);
 CHOICES(levels);
 

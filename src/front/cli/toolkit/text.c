@@ -85,6 +85,7 @@ size_t cli_visible(const char *bytes, size_t len, char *out)
 /* ---- tables ---- */
 
 #define CELL_MAX 64
+#define REASON_MAX 300
 
 void cli_add_cell(struct buf *buf, int width, const char *text)
 {
@@ -101,6 +102,15 @@ void cli_end_line(struct buf *buf)
         while (buf->len && buf->bytes[buf->len - 1] == ' ')
                 buf->bytes[--buf->len] = 0;
         buf_add(buf, "\n", 1);
+}
+
+void cli_add_reason(struct buf *buf, const char *text)
+{
+        char visible[4 * REASON_MAX + 1];
+        visible[cli_visible(text, strnlen(text, REASON_MAX), visible)] = 0;
+        for (char *c = visible; *c; c++)
+                *c = strchr("\n\t\r", *c) ? ' ' : *c;
+        buf_printf(buf, "%s\n", visible);
 }
 
 void cli_add_time(struct buf *buf, int64_t ms)
@@ -125,7 +135,7 @@ json_t *cli_json_time(int64_t ms)
 
 void cli_print_json(json_t *json)
 {
-        char *text = model_write(json, JSON_INDENT(2));
+        char *text = model_write(json, JSON_INDENT(2) | MODEL_MEASURED);
         puts(text ? text : "null");
         free(text);
         json_decref(json);

@@ -40,6 +40,8 @@ size_t cli_visible(const char *bytes, size_t len, char *out);
 /* Append a cell of a table; end its line.  Control characters become visible; a text wider than the cell is cut. */
 void cli_add_cell(struct buf *buf, int width, const char *text);
 void cli_end_line(struct buf *buf);
+/* Append the reason of a failure in one line, as it is visible; longer than 300 bytes it is cut. */
+void cli_add_reason(struct buf *buf, const char *text);
 /* Append a cell with a time: "2026-11-21 10:00" in UTC, "-" for never.  ms since the epoch. */
 void cli_add_time(struct buf *buf, int64_t ms);
 
@@ -75,7 +77,7 @@ void cli_suggest_word(struct csn_error *err, const struct choices *choices, cons
 void cli_print_words(const struct choices *choices, const char *between, const char *last, char *text, size_t size);
 
 /* Valid words of options that are not choices of fields.def. */
-extern const struct choices choices_transports, choices_forms, choices_definitions, choices_levels;
+extern const struct choices choices_transports, choices_definitions, choices_levels;
 
 /* ---- options of a command (options.c) ---- */
 
@@ -166,7 +168,8 @@ int cli_read_whole(const char *path, size_t max, const char *field, struct arena
 
 /* Output options of a run, and the state of the output. */
 struct cli_show {
-        const char *format;
+        bool as_text;              /* print the record in `form`, of enum text_form, instead of the output */
+        int form;
         bool json, raw, quiet, verbose;
         bool streaming;            /* output is printed as it arrives */
         bool tty[3];
@@ -182,9 +185,16 @@ struct cli_show {
 /* Set `lost`, and exit status EXIT_LOST unless another failure is set.  The caller prints the reason. */
 void show_lost(struct cli_show *show);
 
-/* Complete the options after parsing.  Errors of show_check(): CSN_E_INPUT (unknown format). */
+/* Complete the options after parsing. */
 void show_prepare(struct cli_show *show);
-int show_check(const struct cli_show *show, struct csn_error *err);
+
+/*
+ * Print the beginning of the program on standard error, without values of its environment: code may repeat a secret
+ * (verbose.c).
+ */
+void show_program(const struct cli_show *show, const struct run_request *request);
+/* Print the outcome of a run on standard error, in a line or two (verbose.c). */
+void show_outcome(const struct cli_show *show, const struct run_result *result);
 
 /* Print output of a run.  false: the reader of the stream is gone, and the run may end. */
 bool show_output(struct cli_show *show, int stream, const void *bytes, size_t len);

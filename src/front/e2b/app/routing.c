@@ -1,5 +1,6 @@
 /* Whom a request of E2B's clients is for, whether it may, and what is wrong in their words; see e2b.h. */
 #include "front/e2b/app/app.h"
+#include "front/http/credentials.h"
 #include "front/e2b/envd/envd.h"
 #include "front/e2b/interpreter/interpreter.h"
 #include "front/e2b/templates/build.h"
@@ -14,7 +15,7 @@
 /* The one gateway error at the door is a sandbox that is not there. */
 static void on_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
-        if (status == MHD_HTTP_BAD_GATEWAY)
+        if (status == MHD_HTTP_BAD_GATEWAY && error->code != CSN_E_LOST)
                 e2b_not_found(request);
         else
                 e2b_error(request, status == MHD_HTTP_UNPROCESSABLE_CONTENT ? MHD_HTTP_BAD_REQUEST : status, "%s",
@@ -34,34 +35,18 @@ static void on_interpreter_problem(struct http_request *request, unsigned status
 /* ---- whether it may ---- */
 
 /*
- * One of our keys, as it is or in E2B's spelling, which older clients insist on: e2b_ and its bytes in hex.  NULL:
- * neither.
- */
-static const char *key_text(struct http_request *request, const char *given)
-{
-        size_t len = strlen(given), prefix = strlen(KEY_PREFIX), n = 0;
-        if (len <= prefix || strncmp(given, KEY_PREFIX, prefix) != 0)
-                return given;
-        char *text = arena_alloc(&request->arena, len);
-        for (const char *at = given + prefix; isxdigit((unsigned char)at[0]) && isxdigit((unsigned char)at[1]);
-                at += 2) {
-                const char pair[] = { at[0], at[1], 0 };
-                text[n++] = (char)strtoul(pair, NULL, 16);
-        }
-        text[n] = 0;
-        return text;
-}
-
-/*
  * Clients of E2B always send some key, and where none is needed each will do.  One of ours still says who it is: it
  * is asked for by its text, and what is none of ours would be refused.
  */
 static int admit_control(struct http_request *request, struct csn_error *err)
 {
-        const char *given = http_header(request, "X-API-Key"), *text = given ? key_text(request, given) : NULL;
+        const char *given = http_header(request, "X-API-Key"),
+                   *text = given ? credentials_decode(request, given) : NULL;
         bool ours = text && strncmp(text, "csn_", 4) == 0;
         if (!request->route->scope)
                 return 0;
+        if (service_is_claimed(request))
+                return service_admit(request, NULL, err);
         if (!given) {
                 err_set(err, CSN_E_DENIED, 0,
                         "an API key is needed, as X-API-Key: a key of caisson keys create, or what caisson e2b env prints");
@@ -278,6 +263,18 @@ static void e2b_close(struct service *service)
         build_close(service);
 }
 
+static enum front_found find_name(struct service *service, const struct front_name *name)
+{
+        if (strcmp(name->kind, "template") != 0)
+                return FRONT_ABSENT;
+        if (e2b_template_named(name->name))
+                return FRONT_EVERYWHERE;
+        json_t *kept = template_store_find(service, name->tenant, name->name);
+        bool found = kept || e2b_snapshot_is_there(service, name->tenant, name->name);
+        json_decref(kept);
+        return found ? FRONT_FOUND : FRONT_ABSENT;
+}
+
 static const struct parse_converter converters[] = {
         { .handle = e2b_execute, .convert = e2b_convert_execution, .drop = e2b_drop_execution },
         { .handle = envd_start, .load = rpc_load_stream, .keeps_tree = true },
@@ -290,4 +287,5 @@ const struct front e2b_front = { .name = "e2b",
         .converters = converters,
         .state_size = sizeof(struct e2b),
         .app = e2b_app,
+        .find = find_name,
         .close = e2b_close };

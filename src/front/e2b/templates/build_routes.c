@@ -137,14 +137,6 @@ void builds_get_tags(struct http_request *request)
 
 /* ---- templates ---- */
 
-/* As a version 4 UUID (RFC 9562, 5.4). */
-static void make_build_id(char id[static BUILD_ID_LEN + 1])
-{
-        char hex[33];
-        hex_random(16, hex);
-        snprintf(id, BUILD_ID_LEN + 1, "%.8s-%.4s-4%.3s-a%.3s-%.12s", hex, hex + 8, hex + 13, hex + 17, hex + 20);
-}
-
 static void forget_builds(json_t *template)
 {
         json_t *builds = json_object_get(template, "builds");
@@ -231,7 +223,7 @@ void builds_post_template(struct http_request *request)
                 e2b_error(request, MHD_HTTP_FORBIDDEN, "template '%.100s' is part of this server", name);
         else if (check_count(request, body, "cpuCount", 1024) && check_count(request, body, "memoryMB", 1 << 24) &&
                 check_tags(request, json_object_get(body, "tags"))) {
-                make_build_id(build_id);
+                id_new_uuid(build_id);
                 json_t *template = prepare(request, name, body, build_id);
                 if (template)
                         http_json(request, MHD_HTTP_ACCEPTED,

@@ -46,7 +46,7 @@ void archive_get(struct http_request *request)
 {
         struct service *service = service_of(request);
         const char *host = http_header(request, "Host"), *proto = http_header(request, "X-Forwarded-Proto");
-        char signature[SIGNATURE_LEN + 1], tenant[2 * sizeof request->tenant + 1];
+        char signature[SIGNATURE_LEN + 1], tenant[2 * sizeof request->tenant + 1], upload[ID_DIGITS + 1];
         int64_t until_s = time_now_ms() / 1000 + GRANT_S;
         struct grant grant;
         json_t *template = template_store_find(service, request->tenant, http_part(request, 0));
@@ -59,10 +59,12 @@ void archive_get(struct http_request *request)
         build_key(http_part(request, 1), grant.key);
         sign(&grant, until_s, signature);
         hex_print(grant.tenant, strlen(grant.tenant), tenant);
+        id_new(upload);                    /* for a gateway: this process alone knows the signature */
         const char *url =
-                arena_text(&request->arena, "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s",
+                arena_text(&request->arena,
+                        "%s://%s/templates/files/%s?owner=%s&until=%" PRId64 "&signature=%s&upload=%s",
                         proto && strcmp(proto, "https") == 0 ? "https" : "http", host ? host : "localhost", grant.key,
-                        tenant, until_s, signature);
+                        tenant, until_s, signature, upload);
         http_json(request, MHD_HTTP_CREATED, json_pack("{s:b, s:s}", "present", template_store_has(service,
                 TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
 }

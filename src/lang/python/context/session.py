@@ -29,6 +29,7 @@ CLOCK_NS = 20_000_000            # how much the time of a file may be behind the
 TOP_LEVEL_AWAIT = 0x2000        # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 IS_COROUTINE = 0x80             # inspect.CO_COROUTINE
 FUTURE_ANNOTATIONS = 0x1000000  # the one __future__ that still changes anything lasts, as in an interactive interpreter
+PRELUDE = 'prelude.py'          # in tracebacks; a context has no file of it
 PLAIN = type(None), str, int, float, bool, bytes
 LIMITS = {'value_max': 200000, 'display_max': 16777216, 'displays_max': 100}
 
@@ -57,6 +58,8 @@ class Request:
         self.show_saved = document.get('show_saved') is True
         self.value_max = document.get('value_max')
         self.interactivity = 'last_expr'
+        self.prelude = document.get('prelude')
+        self.is_in_prelude = False
 
     def take(self, code):
         self.code = code
@@ -462,6 +465,8 @@ class Session:
         try:
             try:
                 yield from self.tell_events('pre_execute')
+                if type(request.prelude) is str:
+                    yield from self.run_prelude(request)
                 value = yield from self.run_code(cell)
                 yield from self.begin_tasks()
                 yield from self.tell_events('post_execute')
@@ -475,6 +480,13 @@ class Session:
                     environ.pop(name, None)
                 else:
                     environ[name] = text
+
+    def run_prelude(self, request):
+        request.is_in_prelude = True
+        linecache.cache[PRELUDE] = len(request.prelude), None, lines_of(request.prelude), PRELUDE
+        self.cell_names.add(PRELUDE)
+        yield from self.evaluate(compile(request.prelude.encode('utf-8', 'surrogatepass'), PRELUDE, 'exec', 0, True))
+        request.is_in_prelude = False
 
     def run_code(self, cell):
         meter = cell.is_timed and magics['Meter']()
@@ -588,6 +600,11 @@ class Session:
         try:
             without_our_frames(error, self.cell_names)
             trace = trace_of(error)
+            if request.is_in_prelude:
+                source = request.prelude.encode('utf-8', 'surrogatepass')
+                send_report(self.channel, ERROR, 'prelude_document', error, trace, PRELUDE, source, print_user_exception)
+                yield from show_error(error, trace)
+                return
             if issubclass(type(error), SystemExit):
                 self.fail_exit(request, error, trace)
                 return

@@ -369,3 +369,9 @@ def error_document(error, trace, path, source, print_traceback):
                     column=quote_optional(column), module=quote_optional(module), errno=quote_optional(errno),
                     name=quote_optional(guarded(missing_name, error, message)),
                     traceback='[%s]' % ','.join(lines))
+
+
+def prelude_document(error, trace, path, source, print_traceback):
+    """Of the prelude, which ended before the program began; without a trace it could not be compiled."""
+    told = syntax_document(error, source) if trace is None else error_document(error, trace, path, source, print_traceback)
+    return told[:-1] + b',"prelude":true}'

@@ -195,7 +195,7 @@ def parse_options(text, **defaults):
 
 
 def read_options(text):
-    options = parse_options(text, value_max='200000', preload='', compile_only='0', graded='0', alone='0', figures='0')
+    options = parse_options(text, value_max='200000', preload='', compile_only='0', graded='0', alone='0', figures='0', prelude='')
     limit = options['value_max']
     options['value_max'] = int(limit) if limit.isdigit() else 200000
     options['preload'] = [name for name in options['preload'].split(':') if name]
@@ -440,6 +440,7 @@ class Runner:
         self.run_cases = self.leave = None   # the zygote's, where there is one
         self.is_sample = False  # of the zygote itself
         self.path, self.folder, self.names = become_main(path, arguments, SUBMISSION if self.is_graded else '__main__')
+        self.tracing = UNTRACED     # the functions that a prelude has set
         self.mistake = None     # that a zygote knows of
         self.source = b''       # until it is read, or a zygote knows it
         self.compiled = None    # likewise
@@ -484,6 +485,33 @@ class Runner:
         if role:
             raise role.play(code, last)
         return code, last
+
+    def run_prelude(self):
+        """Run the prelude in the names of the program.  Returns None, or how the interpreter ends without the program.  A generator."""
+        if not self.options['prelude']:
+            return None
+        path, source, error, trace = '%s/%s' % (self.folder, self.options['prelude']), b'', None, None
+        try:
+            source = read_file(path)
+            code = compile(source, path, 'exec', 0, True)
+        except BaseException as mistake:
+            BaseException.__traceback__.__set__(mistake, None)
+            error, error.__context__ = mistake, None
+        if error is None:
+            error, _, self.tracing = yield (code, None), self.names, None
+            if error is None:
+                return None
+            trace = BaseException.__traceback__.__get__(error)
+        send_report(self.channel, ERROR, 'prelude_document', error, trace, path, source, print_traceback)
+        try:
+            yield from show_error(error, trace)
+        except BaseException:       # what the prelude has put in the place of sys.excepthook
+            pass
+        if self.leave:              # which sends DONE before EXITING
+            self.leave.is_done = True
+        else:
+            self.channel.send(DONE)
+        return SystemExit(1)
 
     def may_show(self):
         """Whether the word is in the text, or in a module beside it."""
@@ -533,7 +561,10 @@ class Runner:
         """The whole run in an interpreter of its own."""
         self.open_channel(Channel())
         code, last = self.start()
-        error, value, tracing = yield (code, last), self.names, None
+        ending = yield from self.run_prelude()
+        if ending is not None:
+            return ending, UNTRACED
+        error, value, tracing = yield (code, last), self.names, self.tracing
         value = [value]
         ending = yield from self.finish(error, value, last)
         error = None

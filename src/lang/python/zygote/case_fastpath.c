@@ -269,9 +269,9 @@ static void tell_end(const struct where *to, Py_ssize_t index, const struct case
         /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         int len = snprintf(text, sizeof text,
-                "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
-                index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, (int)(end->len - LENGTH_SIZE - 1),
-                end->message + LENGTH_SIZE + 1);
+                "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"memory\":%lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
+                index, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, end->memory,
+                (int)(end->len - LENGTH_SIZE - 1), end->message + LENGTH_SIZE + 1);
         channel_say(to, CHANNEL_MESSAGE, text, (size_t)len);
 }
 
@@ -291,8 +291,8 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
         if (where)
                 answer(grading, call, writer);
         if (!is_usual(&end, grading->endings))
-                return Py_BuildValue("(ny#izddii)", position, end.message, (Py_ssize_t)end.len, end.status, end.reason,
-                        end.cpu_s, end.wall_s, end.outputs[0], end.outputs[1]);
+                return Py_BuildValue("(ny#izddkii)", position, end.message, (Py_ssize_t)end.len, end.status, end.reason,
+                        end.cpu_s, end.wall_s, end.memory, end.outputs[0], end.outputs[1]);
         fd_close(&end.outputs[0]);
         fd_close(&end.outputs[1]);
         tell_end(&grading->to, call->index, &end);

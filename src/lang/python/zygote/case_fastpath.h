@@ -29,8 +29,8 @@
  * ends), or None.
  *
  * Plain results are sent from the first case on.  Returns None after the last case, or (position in cases, message,
- * status, reason, cpu_s, wall_s, stdout, stderr) for a case that Python must judge, or (position,) for a case without a
- * call.
+ * status, reason, cpu_s, wall_s, memory, stdout, stderr) for a case that Python must judge, or (position,) for a case
+ * without a call.
  */
 PyObject *grader_run_cases(PyObject *args, pid_t (*fork)(void));
 

@@ -272,6 +272,7 @@ class Zygote:
         info = self.ready_message()
         self.own_folder = sys.path[0]
         if self.program is not None:
+            load_part('role')['prepare_preludes']()
             self.warm()
             self.caisson.forget_text()
             copy_context().run(self.rehearse)
@@ -354,7 +355,7 @@ class Zygote:
     def rehearse(self):
         """Go the ways of a run and of a grading, with a channel that nobody reads, and go back: their code is then as fast as
         it gets."""
-        for role in ('', *load_part('warmup')['ROLES']) if self.image == GRADERS else ('', 'cases'):
+        for role in ('', *load_part('warmup')['ROLES']) if self.image == GRADERS else ('', 'cases', 'shared'):
             socket = __import__('_socket')
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             before = sys.argv, sys.orig_argv[:], sys.path[0], sys.modules['__main__']
@@ -481,7 +482,7 @@ class Zygote:
             program = yield from self.start(runner)
             if type(program) is not tuple:
                 return (yield from self.end(program, (None, None)))
-        error, value, tracing = yield program, runner and runner.names, None
+        error, value, tracing = yield program, runner and runner.names, runner and runner.tracing
         runner, ending = runner or self.expected_run, None
         if not caisson.is_plain(error, value):
             value = [value]
@@ -499,7 +500,9 @@ class Zygote:
         """The code of a run, or how it ends before its program begins.  A context is served here, and does not come back."""
         try:
             program = runner.start()
-            return program if type(program) is tuple else (yield from program)
+            if type(program) is not tuple:
+                return (yield from program)
+            return (yield from runner.run_prelude()) or program
         except SystemExit as ending:
             code = ending.code
         return SystemExit(code)

@@ -57,6 +57,9 @@ ROLES = {
     'cases': (b'', (
         b'E{"op":"begin","role":"cases","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}',
     )),
+    'shared': (b'', (
+        b'E{"op":"begin","role":"cases","instance":"shared","setup":"def f(x): return x","function":"f","cases":[{"i":0,"args":"[1]"},{"i":1,"args":"[[1.5,{\\"a\\":null}]]"}]}',
+    )),
     'subject': (b'def f(x):\n    return x + x\n', (
         b'E{"op":"begin","role":"subject","setup":""}',
         b'P{"n":1,"op":"names","h":null,"a":[],"k":[],"gone":[]}',
