@@ -8,8 +8,8 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 # ninja is parallel; two package managers at once are not a good idea.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
-        lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm test-debian bench soak
+.PHONY: help deb run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
+        dist lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm test-debian bench soak
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,7 +60,12 @@ test-sandbox: build setup-test ## every promise of the sandbox, attacked on both
 test-vm: build setup-test ## other kernels and cgroup v2, in four virtual machines
 	@$(TESTS) --all vm
 
-test-debian: build setup-test ## the Python runners with the interpreters of the next Debians, which apt fetches
+test-debian: build setup-test ## packages in fresh systems of Debian 12 and 13, Ubuntu 24.04 and for arm64, the image in containers, Kubernetes' own API server, the next Pythons
+	@tests/debian/packages
+	@tests/debian/cross
+	@tests/debian/containers
+	@CAISSON_BUILD=$(BUILD) tests/debian/docker
+	@tests/debian/apiserver
 	@CAISSON_BUILD=$(BUILD) tests/debian/run
 
 soak: build setup-test ## ten minutes of mixed load, and whether anything has grown (tests/soak)
@@ -69,6 +74,12 @@ soak: build setup-test ## ten minutes of mixed load, and whether anything has gr
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run
 	@CAISSON_BUILD=$(BUILD) bench/hostile
+
+dist: setup ## a source tarball that builds without a network, in build/; Debian packages are made from it (debian/)
+	@scripts/dist $(BUILD)/caisson-$$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build).tar.xz
+
+deb: setup ## Debian packages, in build/deb (the build dependencies are those of debian/control)
+	@scripts/deb $(BUILD)/deb
 
 install: build ## install to the system (DESTDIR is honoured; docs/use/host.md says what and where)
 	@meson install -C $(BUILD) --no-rebuild

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -506,13 +507,21 @@ class HttpRow(Row):
 
     def slice(self, bench):
         with bench.daemon(self.settings) as daemon:
-            self.ask(daemon, 1)     # the first tells it what to keep ready
+            self.ask_once(daemon)     # the first tells it what to keep ready
             daemon.settle()
             self.cpu_by = daemon.cpu_by()
             before = daemon.cpu_ns(self.cpu_by)
             samples, elapsed, count = self.ask(daemon, self.seconds)
             daemon.settle()
             return Slice(samples, elapsed, daemon.cpu_since(self.cpu_by, before), count)
+
+    def ask_once(self, daemon):
+        """One request without a limit of wrk's: the first may wait for interpreters longer than a slice lasts."""
+        body = json.dumps(self.request).encode() if self.request else None
+        request = urllib.request.Request(daemon.http() + self.path, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=WITHIN_SECONDS) as answer:
+            if self.has not in answer.read().decode():
+                raise Broken("the first answer was not what was expected")
 
     def ask(self, daemon, seconds):
         """(nanoseconds of each request, and of all together; how many there were)"""

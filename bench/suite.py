@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rows import (CODES, PANDAS, PRINT, PYTHON, DaemonRow, E2bRow, FloorRow, ForksRow, GradeRow, HttpRow, LayerRow, MemoryRow, ParseRow, PolicyRow,
                   ProcessPerCaseRow, ProcessRow, StartBoundRow, StartRow, ToolRow, expected, human_eval, small_submissions)
+from trainers import EACH, trainers
 
 # A worker of Node takes eight times the processor time to start that a default pause has, and runs beside it on both processors.
 NODE_PAUSES = 10
@@ -151,7 +152,7 @@ def grading():
 
 
 def all_rows():
-    return [*floors(), *peers(), *ours(), *starts(), *http(), *policies(), *tools(), *e2b(), *grading()]
+    return [*floors(), *peers(), *ours(), *starts(), *http(), *policies(), *tools(), *e2b(), *grading(), *trainers()]
 
 
 @dataclass
@@ -202,6 +203,11 @@ GOALS = [
          over="grade, a python3 for each case", over_figure="rate"),
     Goal("grading: cases per second / forks", at_least=0.5, row="grade, 5 cases each", figure="rate",
          over=SMALL_FORKS, over_figure="rate"),
+    *(Goal(f"trainers: {instance}, {cases} calls each / python3 for each", at_least=least, row=f"trainers: {instance}, {cases} calls each",
+           figure="rate", over=EACH, over_figure="rate")
+      for instance, goals in (("fresh", (11, 22, 28)), ("shared", (15, 45, 120))) for cases, least in zip((5, 20, 100), goals)),
+    Goal("trainers: problems of ScaleBox / python3 for each", at_least=10, row="trainers: problems of ScaleBox, 20 inputs each", figure="rate",
+         over=EACH, over_figure="rate"),
     Goal("private MiB of a waiting python, 100 wait", 3 * MIB, row="waiting python, 100", figure="private"),
     Goal("private MiB of a waiting python with pandas", 8 * MIB, row="waiting data, 100", figure="private"),
 ]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent / "lib"))
 
 from caisson_testing import daemon     # noqa: E402  (tests/lib is on the path from here on)
+
+
+# A shell without job control starts background jobs with these ignored, and programs under test would inherit that.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 def pytest_configure(config):

@@ -24,6 +24,7 @@ static const struct object *const objects[] = {
 #define PAIRS(object, member, presence, items, option, help)
 #define SUB(object, member, presence, other, help)
 #define LIST(object, member, presence, other, items, option, help)
+#define ALIAS(object, member, other)
 #define END(object)
 #include "model/fields.def"
 #include "model/undef.h"

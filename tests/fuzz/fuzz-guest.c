@@ -1,5 +1,5 @@
 /* What a guest sends to the engine, and what the engine sends to a guest, from any bytes: the first is the kind. */
-#include "wire/guest_protocol.h"
+#include "wire/guest_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -19,12 +19,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         struct guest_file file;
         struct guest_entry entry;
         struct guest_event event;
+        struct guest_facts facts;
+        struct guest_frame frame;
         uint64_t first, second;
         struct buf again;
         enum guest_kind kind = guest_kind_of(bytes, len);
         buf_init(&again, WIRE_MAX);
+        ssize_t n = guest_stream_take(bytes, len, &frame, &err);
+        if (n > 0 && (n > (ssize_t)len || frame.bytes + frame.len != bytes + n))
+                abort();
         if (!kind)
                 return 0;
+        if (kind == GUEST_FACTS && guest_get_facts(bytes, len, &facts, &err) == 0)
+                compare(bytes, len, &again, guest_put_facts(&again, &facts));
         if (kind == GUEST_PROCESS && guest_get_process(bytes, len, &arena, &process, &err) == 0) {
                 if (!process.argv[0] || process.argv[process.argv_n] || process.env[process.env_n])
                         abort();

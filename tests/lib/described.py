@@ -61,7 +61,7 @@ class Description:
 
 
 class Connection(http.client.HTTPConnection):
-    """Each answer's status, headers and media type are those of the description."""
+    """Each answer's status, headers and media type are those of the description, which is not that of ports of sandboxes."""
 
     description = None
     asked = None
@@ -70,8 +70,13 @@ class Connection(http.client.HTTPConnection):
         self.asked = (method, url)
         super().putrequest(method, url, *args, **more)
 
+    def putheader(self, header, *values):
+        if header.lower() == 'e2b-sandbox-port':
+            self.asked = None
+        super().putheader(header, *values)
+
     def getresponse(self):
         answer = super().getresponse()
-        if self.description:
+        if self.description and self.asked:
             self.description.check_head(*self.asked, answer.status, answer.headers)
         return answer

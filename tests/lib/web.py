@@ -45,7 +45,11 @@ class Web:
         self.daemon = Daemon(folder, *self.state, '--set', 'engine.http=127.0.0.1:0', '--set', 'engine.log_level=info',
                              *(KEYLESS if keyless else ()), *options, command=command, **more).ready()
         self.port = until(lambda: self.ports()[before:])[-1]
-        Web.description = Web.description or Description(self.ask('GET', '/openapi.json')[2])
+        Web.description = Web.description or Description(self.describe())
+
+    def describe(self):
+        """The description of the interface."""
+        return self.ask('GET', '/openapi.json')[2]
 
     def with_key(self, key):
         """The same daemon, asked with a key."""
@@ -71,7 +75,7 @@ class Web:
         if 'json' not in kind or 'ndjson' in kind or 'connect+json' in kind or not text:
             return answer.status, answer.headers, text
         value = json.loads(text)
-        if self.description:
+        if self.description and connection.asked:
             self.description.check_body(method, path, answer.status, answer.headers, value)
         return answer.status, answer.headers, value
 

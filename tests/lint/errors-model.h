@@ -9,6 +9,7 @@
 
 #define err_set(err, code, ...) ((void)err_set(err, code, __VA_ARGS__), -(code))
 #define err_field(...) ((void)err_field(__VA_ARGS__), -CSN_E_INPUT)
+#define err_setting(...) ((void)err_setting(__VA_ARGS__), -CSN_E_CONFIG)
 #define err_wrap(...) ((void)err_wrap(__VA_ARGS__), -CSN_E_SYSTEM)
 
 #endif

@@ -85,6 +85,17 @@ static inline char *sql(const char *path, const char *text)
         return answer;
 }
 
+#define NEWEST "6"                         /* the version that open_store() makes */
+
+/* Take back what versions 4 to 6 added, so that version 3 is left. */
+static inline void undo_to_version_3(const char *path)
+{
+        sql(path,
+                "DROP TABLE volumes; DROP TABLE usage; DROP TABLE usage_costs; DROP TABLE witnesses; DROP TABLE pulled; "
+                "DROP TABLE problem_sets; "
+                "ALTER TABLE keys DROP COLUMN review_budget_nanousd");
+}
+
 static inline struct store_key a_key(const char *tenant)
 {
         return (struct store_key){ .name = arena_text(&arena, "a key of %s", tenant),

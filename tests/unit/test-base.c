@@ -241,8 +241,50 @@ static void timers_fire_in_order_and_can_be_moved(void)
         loop_free(loop);
 }
 
-static struct watch watches[2];
+#define MANY 1000
+
 static struct loop *shared_loop;
+static struct timer many[MANY];
+static size_t many_fired;
+static uint64_t last_us;
+
+/* In order, and none that was stopped; each stops one that comes later. */
+static void look_at_order(struct timer *timer)
+{
+        CHECK(timer->at_us >= last_us && !timer->active && timer->owner);
+        last_us = timer->at_us;
+        many_fired++;
+        struct timer *later = &many[(size_t)(timer - many) * 7 % MANY];
+        if (later->active && many_fired % 4 == 0) {
+                loop_untimer(shared_loop, later);
+                later->owner = NULL;
+                many_fired++;
+        }
+}
+
+static void many_timers_fire_in_order(void)
+{
+        struct csn_error err;
+        CHECK(loop_new(&shared_loop, &err) == 0);
+        many_fired = 0;
+        for (size_t round = 0; round < 3; round++)         /* the last round counts */
+                for (size_t i = 0; i < MANY; i++) {
+                        many[i].fired = look_at_order;
+                        many[i].owner = many;
+                        loop_timer(shared_loop, &many[i], (i * 7919 + round * 31) % 50000);
+                        if (i % 5 == 0)
+                                loop_untimer(shared_loop, &many[(i * 3) % MANY]);
+                }
+        for (size_t i = 0; i < MANY; i++)
+                if (!many[i].active)
+                        loop_timer(shared_loop, &many[i], 1000);
+        for (int i = 0; i < 1000 && many_fired < MANY; i++)
+                CHECK(loop_step(shared_loop, 50, &err) == 0);
+        CHECK(many_fired == MANY);
+        loop_free(shared_loop);
+}
+
+static struct watch watches[2];
 
 static void stop_both(struct watch *watch, uint32_t events)
 {
@@ -380,6 +422,7 @@ int main(void)
         RUN(a_file_longer_than_allowed_is_not_read);
         RUN(a_sealed_memfd_cannot_be_changed);
         RUN(timers_fire_in_order_and_can_be_moved);
+        RUN(many_timers_fire_in_order);
         RUN(a_watch_that_was_stopped_is_not_served);
         RUN(a_line_of_the_log_cannot_be_forged);
         RUN(the_log_is_moved_before_it_is_full_and_by_one_alone);

@@ -364,7 +364,8 @@ static void every_wait_has_an_end(void)
         uint64_t start = clock_ms();
         CHECK(ask("GET http://good") == 408 && clock_ms() - start >= 500);
         start = clock_ms();
-        CHECK(ask_for("silent") == 504 && clock_ms() - start >= 600);
+        /* c-ares waits shorter for a server that answered fast before (since 1.34), and never less than 250 ms. */
+        CHECK(ask_for("silent") == 504 && clock_ms() - start >= 240);
         auto_fd client = -1;
         auto_fd server = -1;
         char text[100];

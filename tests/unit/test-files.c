@@ -67,8 +67,8 @@ static void only_inputs_with_new_content_are_changed(void)
 {
         struct arena arena = { 0 };
         struct file_input inputs[] = { { "same", 3,
-                                               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-                { "other", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" } };
+                                               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0 },
+                { "other", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0 } };
         open_home();
         put("same", "abc");
         put("other", "abd");
@@ -85,7 +85,7 @@ static void only_inputs_with_new_content_are_changed(void)
 static bool is_taken_for(const char *change, const char *how)
 {
         struct arena arena = { 0 };
-        struct file_input input = { "in", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" };
+        struct file_input input = { "in", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0 };
         open_home();
         put("in", "abc");
         first_fd = openat(home, "in", O_RDONLY | O_CLOEXEC);

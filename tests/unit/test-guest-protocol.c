@@ -2,7 +2,7 @@
  * guest: what engine and guest tell each other comes out as it went in, and is refused at every byte where it is
  * malformed.
  */
-#include "wire/guest_protocol.h"
+#include "wire/guest_stream.h"
 
 #include <stdio.h>
 
@@ -27,8 +27,10 @@ static int get(enum guest_kind kind, const uint8_t *bytes, size_t len)
         struct guest_file file;
         struct guest_entry entry;
         struct guest_event event;
+        struct guest_facts facts;
         uint64_t first, second;
-        int rc = kind == GUEST_PROCESS  ? guest_get_process(bytes, len, &arena, &process, &err)
+        int rc = kind == GUEST_FACTS    ? guest_get_facts(bytes, len, &facts, &err)
+                 : kind == GUEST_PROCESS  ? guest_get_process(bytes, len, &arena, &process, &err)
                  : kind == GUEST_FILE   ? guest_get_file(bytes, len, &arena, &file, &err)
                  : kind == GUEST_ENTRY  ? guest_get_entry(bytes, len, &arena, &entry, &err)
                  : kind == GUEST_EVENT  ? guest_get_event(bytes, len, &arena, &event, &err)
@@ -63,6 +65,7 @@ static void a_process_survives_the_journey(void)
         struct guest_process in = { .flags = GUEST_TERMINAL | GUEST_INPUT,
                 .rows = 24,
                 .columns = UINT16_MAX,
+                .open_files = 77,
                 .folder = text("/tmp"),
                 .argv = argv,
                 .argv_n = 3,
@@ -74,7 +77,8 @@ static void a_process_survives_the_journey(void)
         struct buf buf;
         buf_init(&buf, WIRE_MAX);
         CHECK(guest_put_process(&buf, &in) && guest_get_process(bytes_of(&buf), buf.len, &arena, &out, &err) == 0);
-        CHECK(out.flags == in.flags && out.rows == 24 && out.columns == UINT16_MAX && strcmp(out.folder, "/tmp") == 0);
+        CHECK(out.flags == in.flags && out.rows == 24 && out.columns == UINT16_MAX &&
+                out.open_files == 77 && strcmp(out.folder, "/tmp") == 0);
         CHECK(out.argv_n == 3 && strcmp(out.argv[2], argv[2]) == 0 && !out.argv[3] && out.env_n == 2 &&
                 strcmp(out.env[1], "B=") == 0 && !out.env[2]);
         arena_done(&arena);
@@ -89,6 +93,7 @@ static void a_process_that_cannot_be_is_refused(void)
                 { .folder = text("/"), .argv = argv, .argv_n = 1, .flags = GUEST_PROCESS_FLAGS + 1 },
                 { .folder = text("/"), .argv = argv, .argv_n = 1, .rows = UINT16_MAX + 1 },
                 { .folder = text("/"), .argv = argv, .argv_n = 1, .columns = UINT64_MAX },
+                { .folder = text("/"), .argv = argv, .argv_n = 1, .open_files = UINT32_MAX },
         };
         for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
                 struct buf buf;
@@ -233,6 +238,57 @@ static void what_does_not_fit_is_not_sent(void)
         free(argv[0]);
 }
 
+static void facts_survive_the_journey(void)
+{
+        struct guest_facts in, out = { 0 };
+        struct csn_error err;
+        struct buf packet;
+        uint64_t n = 0;
+#define N(name) in.name = ++n;
+        GUEST_FACTS_NUMBERS(N)
+#undef N
+        buf_init(&packet, WIRE_MAX);
+        CHECK(guest_put_facts(&packet, &in) && guest_get_facts(bytes_of(&packet), packet.len, &out, &err) == 0);
+        CHECK(memcmp(&in, &out, sizeof in) == 0);
+        is_exact(&packet, GUEST_FACTS);
+}
+
+/* Three frames, in pieces of each size. */
+static void frames_of_a_stream_are_taken_whole(void)
+{
+        struct buf stream;
+        struct csn_error err;
+        struct guest_frame frame;
+        buf_init(&stream, 4 * WIRE_MAX);
+        char *long_packet = mem_alloc(WIRE_MAX + 1);
+        CHECK(guest_stream_put(&stream, 0, "hello", 5) && guest_stream_put(&stream, 7 | GUEST_STREAM_OPEN, "", 0) &&
+                guest_stream_put(&stream, UINT32_MAX, long_packet, WIRE_MAX));
+        CHECK(!guest_stream_put(&stream, 1, long_packet, WIRE_MAX + 1));
+        const uint8_t *at = bytes_of(&stream);
+        for (size_t len = 0; len < GUEST_STREAM_HEADER + 5; len++)
+                CHECK(guest_stream_take(at, len, &frame, &err) == 0);
+        CHECK(guest_stream_take(at, stream.len, &frame, &err) == GUEST_STREAM_HEADER + 5 && frame.channel == 0 &&
+                frame.len == 5 && memcmp(frame.bytes, "hello", 5) == 0);
+        at += GUEST_STREAM_HEADER + 5;
+        CHECK(guest_stream_take(at, GUEST_STREAM_HEADER, &frame, &err) == GUEST_STREAM_HEADER && frame.len == 0 &&
+                frame.channel == (7 | GUEST_STREAM_OPEN));
+        at += GUEST_STREAM_HEADER;
+        CHECK(guest_stream_take(at, GUEST_STREAM_FRAME_MAX - 1, &frame, &err) == 0);
+        CHECK(guest_stream_take(at, GUEST_STREAM_FRAME_MAX, &frame, &err) == GUEST_STREAM_FRAME_MAX &&
+                frame.channel == UINT32_MAX && frame.len == WIRE_MAX);
+        free(long_packet);
+        buf_done(&stream);
+}
+
+static void a_frame_that_is_too_long_is_refused(void)
+{
+        const uint8_t header[GUEST_STREAM_HEADER] = { (WIRE_MAX + 1) & 0xff, (WIRE_MAX + 1) >> 8 & 0xff,
+                (WIRE_MAX + 1) >> 16 };
+        struct guest_frame frame;
+        struct csn_error err;
+        CHECK(guest_stream_take(header, sizeof header, &frame, &err) == -CSN_E_PROTOCOL);
+}
+
 static void kinds_are_those_that_there_are(void)
 {
         uint8_t byte = 0;
@@ -254,6 +310,9 @@ int main(void)
         RUN(events_numbers_and_errors_survive_the_journey);
         RUN(texts_that_are_too_long_or_have_a_nul_are_refused);
         RUN(what_does_not_fit_is_not_sent);
+        RUN(facts_survive_the_journey);
+        RUN(frames_of_a_stream_are_taken_whole);
+        RUN(a_frame_that_is_too_long_is_refused);
         RUN(kinds_are_those_that_there_are);
         return tap_done();
 }

@@ -10,7 +10,7 @@
 /* A home and a handoff socket, with what the engine sends there. */
 struct place {
         char path[64];
-        int home, engine, handoff;
+        int home, modules, engine, handoff;
         struct arena arena;
         struct handoff_taken taken;
         struct csn_error err;
@@ -19,7 +19,7 @@ struct place {
 static void place_open(struct place *place)
 {
         int pair[2];
-        *place = (struct place){ .path = "/tmp/caisson-door-XXXXXX" };
+        *place = (struct place){ .path = "/tmp/caisson-door-XXXXXX", .modules = -1 };
         CHECK(mkdtemp(place->path) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
         place->engine = pair[0];
         place->handoff = pair[1];
@@ -42,15 +42,21 @@ static void send_packet(struct place *place, struct buf *packet, bool fits, int 
         buf_done(packet);
 }
 
-static void send_file(struct place *place, const char *name, const char *content, int beside)
+static void send_file_to(struct place *place, bool module, const char *name, const char *content, int beside)
 {
-        const struct wire_file file = { .mode = 0444,
+        const struct wire_file file = { .module = module,
+                .mode = 0444,
                 .name = (char *)(uintptr_t)name,
                 .content = content,
                 .content_len = content ? strlen(content) : 0 };
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         send_packet(place, &packet, wire_put_file(&packet, &file), beside);
+}
+
+static void send_file(struct place *place, const char *name, const char *content, int beside)
+{
+        send_file_to(place, false, name, content, beside);
 }
 
 /* The program, after which all is taken. */
@@ -61,7 +67,8 @@ static int take(struct place *place, int in)
         struct buf packet;
         buf_init(&packet, WIRE_MAX);
         send_packet(place, &packet, wire_put_program(&packet, &program), in);
-        return handoff_take(place->handoff, place->home, &place->arena, &place->taken, &place->err);
+        const struct handoff_folders folders = { .home = place->home, .modules = place->modules };
+        return handoff_take(place->handoff, &folders, &place->arena, &place->taken, &place->err);
 }
 
 static bool holds(const struct place *place, const char *name, const char *content)
@@ -94,6 +101,31 @@ static void an_empty_file_is_one_too(void)
         place_open(&place);
         send_file(&place, "main.py", "", -1);
         CHECK(take(&place, -1) == 0 && place.taken.only.name && place.taken.only.content_len == 0);
+        place_close(&place);
+}
+
+static void a_module_goes_to_its_own_folder(void)
+{
+        struct place place;
+        char path[] = "/tmp/caisson-modules-XXXXXX";
+        place_open(&place);
+        CHECK(mkdtemp(path));
+        place.modules = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        send_file(&place, "main.py", "import helpers", -1);
+        send_file_to(&place, true, "pack/helpers.py", "x = 1", -1);
+        CHECK(take(&place, -1) == 0 && !place.taken.only.name);
+        CHECK(faccessat(place.home, "pack", F_OK, 0) < 0 && faccessat(place.modules, "pack/helpers.py", F_OK, 0) == 0);
+        fd_close(&place.modules);
+        io_remove_tree(AT_FDCWD, path);
+        place_close(&place);
+}
+
+static void a_sandbox_without_a_folder_of_modules_takes_none(void)
+{
+        struct place place;
+        place_open(&place);
+        send_file_to(&place, true, "helpers.py", "x = 1", -1);
+        CHECK(take(&place, -1) == -CSN_E_PROTOCOL);
         place_close(&place);
 }
 
@@ -157,6 +189,8 @@ int main(void)
 {
         RUN(a_file_that_came_alone_is_told_with_its_content);
         RUN(an_empty_file_is_one_too);
+        RUN(a_module_goes_to_its_own_folder);
+        RUN(a_sandbox_without_a_folder_of_modules_takes_none);
         RUN(of_two_files_none_came_alone);
         RUN(a_file_in_a_folder_is_not_told);
         RUN(neither_is_one_that_came_as_a_descriptor);

@@ -41,6 +41,7 @@ static const char *script_of(const char *code)
                         printf("# got: %s\n", got_);            \
         } while (0)
 
+/* S0-88: one text of a configuration file becomes a list, without blanks and without empty items. */
 static void a_list_of_packages_is_split_at_commas_semicolons_and_lines(void)
 {
         SAME(text_of("python", "numpy, pandas;requests==2.28.0;"), "numpy\npandas\nrequests==2.28.0\n");

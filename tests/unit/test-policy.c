@@ -120,7 +120,7 @@ static void a_wrong_file_is_refused_with_its_line(void)
                 { "rules:\n  - { id: a, severity: HIGHER, message: m, import: [os] }\n", ":2:", "LOW, MEDIUM, HIGH" },
                 { RULE("import: [os]\n  - { id: a, severity: LOW, message: m, import: [os] }"),
                         ":7:", "already, in line 3" },
-                { "block_at: OFF\n", ":1:", "LOW, MEDIUM, HIGH or CRITICAL" },
+                { "block_at: OFF\n", ":1:", "LOW, MEDIUM, HIGH, CRITICAL or SAFE" },
                 { "block_score: x\n", ":1:", "has to be a number" },
                 { "description: [a]\n", ":1:", "has to be one text" },
                 { "sentences:\n  - { when: clean }\n", ":2:", "a sentence has when and text" },

@@ -95,6 +95,13 @@ static void other_value(const struct setting *setting, char *text, size_t size)
                 /* Text that nearly all settings take; a profile has to exist, an index is an address. */
                 bool is_index = strncmp(setting->key, "packages.", 9) == 0 && strstr(setting->key, "_url");
                 bool is_module = strcmp(setting->key, "packages.preload") == 0;
+                bool is_price = strncmp(setting->key, "review.price.", 13) == 0 && !strstr(setting->key, "file");
+                is_index = is_index || strcmp(setting->key, "review.base_url") == 0 ||
+                        strcmp(setting->key, "review.url") == 0;
+                if (is_price || strcmp(setting->key, "review.temperature") == 0) {
+                        snprintf(text, size, "0.5");
+                        return;
+                }
                 snprintf(text, size, "%s", strcmp(setting->key, "engine.profile") == 0 ? "strict" :
                          is_module ? "other" : is_index ? "https://other" : "/other");
         }
@@ -108,8 +115,12 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         struct csn_error err;
         CHECK(load("", NULL, NULL, &settings, &err) == 0);
         CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_images_settings.n +
-                                    object_volumes_settings.n +
+                                    object_gateway_settings.n + object_kubernetes_settings.n +
+                                    object_docker_settings.n +
+                                    object_volumes_settings.n + object_problems_settings.n +
                                     object_packages_settings.n + object_python_packages_settings.n +
+                                    object_sessions_settings.n + object_grading_settings.n +
+                                    object_review_settings.n + object_review_price_settings.n +
                                     object_node_packages_settings.n);
         for (size_t i = 0; i < settings.n; i++) {
                 char value[5000], def[5000], flag[5100];
@@ -371,7 +382,7 @@ static void an_unknown_key_is_refused_with_the_right_one(void)
                       "did you mean limits.wall_ms?"));
         CHECK(refused("limits:\n  colour: 5s\n", NULL, NULL, "limits.colour", "config show"));
         CHECK(refused("limit:\n  wall_ms: 5s\n", NULL, NULL, ":1: \"limit\" is no section",
-                      "limits, ceilings, engine and packages"));
+                      "there are limits, ceilings, engine, "));
         CHECK(refused("limits: 5\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("limits: [5]\n", NULL, NULL, ":1: \"limits\" is no section", ""));
         CHECK(refused("ceilings: { output_action: kill }", NULL, NULL, "ceilings.output_action", ""));
@@ -416,7 +427,7 @@ static void yaml_is_kept_small(void)
         CHECK(refused("limits: {\n", NULL, NULL, "/caisson.yaml:", ""));
         CHECK(refused("limits:\n\tpids: 5\n", NULL, NULL, "/caisson.yaml:2", ""));
         CHECK(refused("limits: \"\xff\"\n", NULL, NULL, "/caisson.yaml:", ""));
-        CHECK(refused("a: {b: {c: {d: {e: {f: {g: {h: {i: {j: k}}}}}}}}}\n", NULL, NULL, "nested too deeply",
+        CHECK(refused("a: {b: {c: {d: {e: {f: {g: {h: {i: {j: {k: {l: {m: {n: {o: {p: {q: {r: s}}}}}}}}}}}}}}}}}\n", NULL, NULL, "nested too deeply",
                       ""));
         CHECK(refused("? {a: b}\n: c\n", NULL, NULL, "a key has to be a plain word", ""));
         memset(large, ' ', sizeof large - 1);
@@ -629,8 +640,8 @@ static void profiles_of_the_folder_join_the_built_in_ones(void)
         size_t n = 0, strict = 0;
         for (; names[n]; n++)
                 strict += strcmp(names[n], "strict") == 0;
-        CHECK(n == 10 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 &&
-              strcmp(names[10], "child") == 0);
+        CHECK(n == 19 + 10 && strict == 1 && strcmp(names[0], "standard") == 0 &&
+              strcmp(names[19], "child") == 0);
         settings_done(&settings);
         arena_done(&arena);
 }
@@ -646,7 +657,7 @@ static void an_unknown_profile_is_refused_with_the_known_ones(void)
         for (size_t i = 0; i < ARRAY_LEN(unknown_names); i++) {
                 char start[100];
                 snprintf(start, sizeof start, "Unsupported code execution env: %s", unknown_names[i]);
-                CHECK(profile_find(&settings, unknown_names[i], &arena, &profile, &err) == -CSN_E_INPUT);
+                CHECK(profile_find(&settings, unknown_names[i], &arena, &profile, &err) == -CSN_E_PROFILE);
                 CHECK(strncmp(err.text, start, strlen(start)) == 0 &&
                       strstr(err.text, "standard, strict, data"));
         }
@@ -658,7 +669,8 @@ static void every_built_in_profile_applies(void)
 {
         static const char *const names[] = {
                 "standard", "strict", "data", "lightweight", "code_execution", "data_processing",
-                "ml_inference", "e2b", "tools", "host",
+                "ml_inference", "e2b", "tools", "allowlist", "denylist", "grade", "kodeagent", "agentos", "linx",
+                "codemie", "mcp-light", "build", "host",
         };
         struct settings settings;
         struct csn_error err;
@@ -729,8 +741,24 @@ static void clean_up(void)
         CHECK(access(folder(), F_OK) < 0);
 }
 
+static void variables_without_a_meaning_draw_one_sentence_each(void)
+{
+        struct settings settings;
+        struct csn_error err;
+        CHECK(load("",
+                   ENV("CODE_EXECUTOR_KEEP_TEMPLATE=x", "CODE_EXECUTOR_NAMESPACE=", "CODE_EXECUTOR_\033=1", "CODE_EXECUTIVE=1"),
+                   NULL, &settings, &err) == 0);
+        CHECK(settings.notes_n == 3 && strstr(settings.notes[0], "CODE_EXECUTOR_?: no such variable") &&
+              strstr(settings.notes[1], "CODE_EXECUTOR_NAMESPACE has no meaning here: ") &&
+              strstr(settings.notes[2], "CODE_EXECUTOR_KEEP_TEMPLATE has no meaning here: "));
+        settings_done(&settings);
+        CHECK(load("", ENV("CODE_EXECUTION_TIMEOUT=9"), NULL, &settings, &err) == 0 && settings.notes_n == 0);
+        settings_done(&settings);
+}
+
 int main(void)
 {
+        RUN(variables_without_a_meaning_draw_one_sentence_each);
         RUN(every_setting_has_a_default_that_its_parser_reads);
         RUN(a_reload_takes_what_is_live_and_tells_the_rest);
         RUN(every_setting_comes_from_the_file);

@@ -4,8 +4,6 @@
 
 #include "store-testing.h"
 
-#define NEWEST "4"                         /* the version that open_store() makes */
-
 /* ---- the file ---- */
 
 static const char *secret_of(const char *path)
@@ -130,7 +128,8 @@ static void a_file_of_version_1_is_brought_up_with_its_rows(void)
         struct store *store = open_store(path);
         add_run(store, "old", "t");
         store_close(store);
-        sql(path, "ALTER TABLE runs DROP COLUMN trace_id; DROP TABLE files; DROP TABLE workspaces; DROP TABLE volumes");
+        sql(path, "ALTER TABLE runs DROP COLUMN trace_id; DROP TABLE files; DROP TABLE workspaces");
+        undo_to_version_3(path);
         sql(path, "PRAGMA user_version = 1");
         store = open_store(path);
         add_run(store, "new", "t");
@@ -548,6 +547,98 @@ static void a_name_is_taken_once_and_answered_once(void)
         store_close(store);
 }
 
+static bool note(struct store *store, const char *name, const char *attempt, int64_t ms, const char *const *replaces,
+        size_t n)
+{
+        const struct store_note one = { .tenant = "t", .name = name, .hash = "h", .tag = "0badcafe", .attempt = attempt,
+                                        .at_ms = time_now_ms(), .expires_ms = time_now_ms() + ms };
+        struct csn_error err;
+        bool added = false;
+        return witnesses_add(store, &one, replaces, n, 3, &added, &err) == 0 && added;
+}
+
+static bool is_noted(struct store *store, const char *tenant, const char *name, const char *attempt)
+{
+        struct csn_error err;
+        struct store_note found;
+        bool there = false;
+        CHECK(witnesses_find(store, tenant, name, &arena, &found, &there, &err) == 0);
+        return there && strcmp(found.attempt, attempt) == 0;
+}
+
+static void a_note_is_replaced_by_a_gateway_that_knows_of_it(void)
+{
+        const char *path = new_path(), *const known[] = { "x", "a1" };
+        struct store *store = open_store(path);
+        struct csn_error err;
+        CHECK(note(store, "n", "a1", 60000, NULL, 0) && note(store, "n", "a1", 60000, NULL, 0));
+        CHECK(!note(store, "n", "a2", 60000, NULL, 0) && !note(store, "n", "a2", 60000, known, 1));
+        CHECK(is_noted(store, "t", "n", "a1") && !is_noted(store, "other", "n", "a1"));
+        CHECK(note(store, "n", "a2", 60000, known, 2) && is_noted(store, "t", "n", "a2"));
+        store_close(store);
+        store = open_store(path);
+        CHECK(is_noted(store, "t", "n", "a2"));
+        CHECK(witnesses_drop(store, "t", "n", "a1", &err) == 0 && is_noted(store, "t", "n", "a2"));
+        CHECK(witnesses_drop(store, "t", "n", "a2", &err) == 0 && !is_noted(store, "t", "n", "a2"));
+        store_close(store);
+}
+
+static void notes_end_by_age_and_number(void)
+{
+        const char *path = new_path();
+        struct store *store = open_store(path);
+        struct csn_error err;
+        bool more;
+        CHECK(note(store, "old", "a", -1, NULL, 0) && !is_noted(store, "t", "old", "a"));
+        CHECK(note(store, "old", "b", -1, NULL, 0) && store_clean(store, 0, &more, &err) == 0);
+        CHECK(strcmp(sql(path, "SELECT count(*) FROM witnesses"), "0") == 0);
+        for (int i = 0; i < 4; i++)
+                CHECK(note(store, arena_text(&arena, "n%d", i), "a", 60000, NULL, 0));
+        CHECK(!is_noted(store, "t", "n0", "a") && is_noted(store, "t", "n1", "a") && is_noted(store, "t", "n3", "a"));
+        store_close(store);
+}
+
+#define PULLED 50
+
+static void rows_of_a_worker_are_added_once_with_the_position(void)
+{
+        struct store *worker = open_store(new_path()), *gateway = open_store(new_path());
+        struct csn_error err;
+        struct store_run *rows, read[PULLED];
+        size_t n = 0;
+        int64_t newest, position;
+        bool good = true;
+        CHECK(runs_newest(worker, &newest, &err) == 0 && newest == 0);
+        for (int i = 0; i < 2 * PULLED; i++) {
+                const struct store_run run = a_run(arena_text(&arena, "run_%d", i), "t");
+                good = good && runs_add_again(worker, &run, &err) == 0;
+        }
+        CHECK(good && runs_newest(worker, &newest, &err) == 0 && newest == 2 * PULLED);
+        CHECK(runs_after(worker, newest - PULLED, PULLED, &arena, &rows, &n, &err) == 0 && n == PULLED);
+        for (size_t i = 0; i < n; i++) {
+                json_t *json = runs_write_row(&rows[i]);
+                good = good && runs_read_row(json, &arena, &read[i]) && strcmp(read[i].id, rows[i].id) == 0 &&
+                        read[i].status == rows[i].status && read[i].exit_code == rows[i].exit_code &&
+                        read[i].wall_ms == rows[i].wall_ms && strcmp(read[i].code_sha256, rows[i].code_sha256) == 0;
+                json_decref(json);
+        }
+        CHECK(good && read[PULLED - 1].number == newest);
+        CHECK(pulled_position(gateway, "0badcafe", &position, &err) == 0 && position == 0);
+        uint64_t began_us = clock_us();
+        CHECK(pulled_add(gateway, "0badcafe", read, n, newest, &err) == 0);
+        printf("# %llu us for pulled_add() of %d rows\n", (unsigned long long)(clock_us() - began_us), PULLED);
+        CHECK(pulled_add(gateway, "0badcafe", read, n, newest, &err) == 0);
+        CHECK(pulled_position(gateway, "0badcafe", &position, &err) == 0 && position == newest);
+        CHECK(pulled_position(gateway, "other", &position, &err) == 0 && position == 0);
+        const struct runs_filter filter = { .status = -1, .n = 1000 };
+        CHECK(runs_list(gateway, &filter, &arena, &rows, &n, &err) == 0 && n == PULLED);
+        json_t *wrong = json_pack("{s:s}", "id", "run_1");
+        CHECK(!runs_read_row(wrong, &arena, &read[0]) && !runs_read_row(NULL, &arena, &read[0]));
+        json_decref(wrong);
+        store_close(worker);
+        store_close(gateway);
+}
+
 static void a_name_that_expired_is_new(void)
 {
         struct store *store = open_store(new_path());
@@ -753,6 +844,9 @@ int main(void)
         RUN(cpu_time_that_the_database_refuses_counts);
         RUN(a_name_is_taken_once_and_answered_once);
         RUN(a_name_that_expired_is_new);
+        RUN(a_note_is_replaced_by_a_gateway_that_knows_of_it);
+        RUN(notes_end_by_age_and_number);
+        RUN(rows_of_a_worker_are_added_once_with_the_position);
         RUN(what_a_dead_daemon_had_taken_is_new);
         RUN(what_is_old_goes_and_the_rest_stays);
         RUN(it_is_known_when_a_tenant_may_use_more);

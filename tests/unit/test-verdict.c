@@ -232,6 +232,32 @@ static void the_share_of_the_processors_is_taken_for_no_sleep(void)
         arena_done(&arena);
 }
 
+/* S1-55, S3-86, U-58: a loop on a busy host had a tenth of a CPU, and waited for it the rest of the time. */
+static void time_on_a_run_queue_is_no_sleep(void)
+{
+        static const struct { uint64_t cpu_us, waited_us; bool computed; } rows[] = {
+                { 500000, 4400000, true },
+                { 120000, 4800000, true },
+                { 20000, 30000, false },
+                { 400000, 900000, false },
+        };
+        struct arena arena = { 0 };
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+                struct wire_exit how = { .reasons = WIRE_WALL,
+                        .cpu_us = rows[i].cpu_us,
+                        .wall_us = 5000000,
+                        .waited_us = rows[i].waited_us };
+                struct limits bounds = { .wall_ms = 5000, .cpu_milli = 1000 };
+                struct evidence evidence = well(&how);
+                evidence.limits = &bounds;
+                evidence.fair_milli = 400;
+                const char *hint = verdict_hint(status_TIMEOUT, &evidence, &arena);
+                CHECK(!strstr(hint, "computing") == !rows[i].computed);
+                CHECK(!strstr(hint, "waiting") == rows[i].computed);
+        }
+        arena_done(&arena);
+}
+
 /* The sentences that models have been given by other systems; they are part of the contract. */
 static void advice_by_type_is_golden(void)
 {
@@ -360,6 +386,7 @@ int main(void)
         RUN(what_the_caller_did_is_told_as_such);
         RUN(rlimits_that_stand_in_are_recognised);
         RUN(the_share_of_the_processors_is_taken_for_no_sleep);
+        RUN(time_on_a_run_queue_is_no_sleep);
         RUN(messages_name_the_limit_and_hints_its_field);
         RUN(a_loop_and_a_sleep_get_different_advice);
         RUN(advice_by_type_is_golden);

@@ -379,6 +379,24 @@ static int feed(struct channel *channel, int type, int flags, const char *payloa
         return channel_take(channel, frame, CHANNEL_HEADER + len, &err);
 }
 
+/* A peer that ends with unread packets; both ways to receive. */
+static void packets_before_an_end_are_received(void)
+{
+        uint8_t bytes[WIRE_MAX];
+        int pair[2], fds[WIRE_FDS_MAX];
+        size_t n;
+        for (int way = 0; way < 2; way++) {
+                CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+                CHECK(wire_send(pair[0], "unread", 6, NULL, 0) == 0 && wire_send(pair[1], "one", 3, NULL, 0) == 0);
+                fd_close(&pair[1]);
+                ssize_t first = way ? wire_receive(pair[0], bytes, fds, &n)
+                                    : wire_receive_packet(pair[0], bytes, sizeof bytes, 0);
+                CHECK(first == 3 && memcmp(bytes, "one", 3) == 0);
+                CHECK(wire_receive_packet(pair[0], bytes, sizeof bytes, 0) == 0);
+                fd_close(&pair[0]);
+        }
+}
+
 static void a_runner_that_keeps_to_the_order_is_believed(void)
 {
         struct channel channel;
@@ -524,6 +542,7 @@ int main(void)
         RUN(names_that_leave_or_deceive_are_refused);
         RUN(what_a_peer_does_not_read_waits_in_order);
         RUN(descriptors_travel_and_surplus_is_an_attack);
+        RUN(packets_before_an_end_are_received);
         RUN(a_runner_that_keeps_to_the_order_is_believed);
         RUN(an_exit_status_that_is_none_is_not_believed);
         RUN(frames_out_of_order_break_the_channel);

@@ -4,7 +4,7 @@
 // speak the first version of the control plane.
 
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
@@ -48,34 +48,63 @@ after(async () => {
   await Promise.all(daemons.map((one) => one.stop()))
 })
 
+/** A program that serves HTTP, once it does: {process, url, text(), stop()}. */
+async function start(program, log, settings) {
+  const process_ = spawn(path.join(BUILD, program), settings.flatMap((one) => ['--set', one]),
+    { env: environment(), stdio: ['ignore', 'ignore', openSync(log, 'a')] })
+  process.once('exit', () => process_.kill('SIGKILL'))   // of a test that broke
+  const gone = new Promise((resolve) => process_.once('exit', resolve))
+  process.on('exit', () => process_.kill('SIGTERM'))   // a file that fails outside of its tests, too, leaves nothing behind
+  const text = () => readFileSync(log, 'utf8')
+  const address = await until(() => {
+    if (process_.exitCode !== null) throw new Error(`${program} ended:\n${text()}`)
+    return /serving (http:\/\/127\.0\.0\.1:\d+)/.exec(text())
+  })
+  return {
+    process: process_, url: address[1],
+    async stop() {
+      process_.kill('SIGTERM')
+      const late = setTimeout(() => process_.kill('SIGKILL'), 15000)
+      await gone
+      clearTimeout(late)
+    },
+  }
+}
+
+/** With CAISSON_GATEWAY=N the clients speak with a gateway before N daemons. */
+const WORKERS = Number(process.env.CAISSON_GATEWAY ?? 0)
+
+async function startGateway(folder, keyFile, workers) {
+  const gateway = await start('caisson-gateway', path.join(folder, 'gateway.log'), [`gateway.workers=${workers.map((one) => one.url)}`,
+    `gateway.key_file=${keyFile}`, 'gateway.listen=127.0.0.1:0', 'engine.log_level=info'])
+  await until(async () => (await (await fetch(`${gateway.url}/healthz`)).json()).workers_ready === workers.length)
+  return gateway
+}
+
 /** A daemon, and `options` for a client of E2B. */
 export async function serve(...settings) {
   const folder = mkdtempSync(path.join(tmpdir(), 'caisson-e2b-'))
   const log = path.join(folder, 'log')
-  const set = [`engine.state_dir=${folder}/state`, `engine.socket=${folder}/s`, 'engine.http=127.0.0.1:0', 'engine.log_level=info',
-    'engine.http_keyless=true', 'engine.sandboxes_owner_max=100', ...settings]
-  const daemon = spawn(path.join(BUILD, 'caissond'), set.flatMap((one) => ['--set', one]),
-    { env: environment(), stdio: ['ignore', 'ignore', openSync(log, 'a')] })
-  process.once('exit', () => daemon.kill('SIGKILL'))   // of a test that broke
-  const gone = new Promise((resolve) => daemon.once('exit', resolve))
-  process.on('exit', () => daemon.kill('SIGTERM'))   // a file that fails outside of its tests, too, leaves nothing behind
-  const text = () => readFileSync(log, 'utf8')
+  const keyFile = path.join(folder, 'key')
+  writeFileSync(keyFile, `${'0123456789abcdef'.repeat(3)}\n`)
+  const programs = []
+  for (let n = 0; n < Math.max(WORKERS, 1); n++) {
+    const own = n ? `${folder}/${n}` : folder
+    mkdirSync(own, { recursive: true })
+    programs.push(await start('caissond', path.join(own, 'log'), [`engine.state_dir=${own}/state`, `engine.socket=${own}/s`,
+      'engine.http=127.0.0.1:0', 'engine.log_level=info', 'engine.http_keyless=true', 'engine.sandboxes_owner_max=100',
+      ...(WORKERS ? [`gateway.key_file=${keyFile}`] : []), ...settings]))
+  }
+  const daemon = programs[0].process
+  if (WORKERS) programs.unshift(await startGateway(folder, keyFile, programs))
   const server = {
-    daemon, log, folder,
+    daemon, log, folder, url: programs[0].url,
     async stop() {
-      daemon.kill('SIGTERM')
-      const late = setTimeout(() => daemon.kill('SIGKILL'), 15000)
-      await gone
-      clearTimeout(late)
+      for (const one of programs) await one.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }
   daemons.push(server)
-  const address = await until(() => {
-    if (daemon.exitCode !== null) throw new Error(`the daemon ended:\n${text()}`)
-    return /serving (http:\/\/127\.0\.0\.1:\d+)/.exec(text())
-  })
-  server.url = address[1]
   server.options = { apiKey: `e2b_${'0'.repeat(40)}`, apiUrl: server.url, sandboxUrl: server.url, domain: 'e2b.test' }
   return server
 }

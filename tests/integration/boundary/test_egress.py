@@ -268,6 +268,9 @@ print(json.dumps([get("http://example.org/a?b"), get("https://example.org/c"), g
     assert record["status"] == "completed", record["stderr"]
     assert record["boundary"]["network"] == "proxy"
     plain, tls, post = json.loads(record["stdout"])
+    usage = record["usage"]    # S2-41
+    assert usage["network_connections"] == 3 and usage["network_refused"] == 0
+    assert 100000 < usage["network_out_bytes"] < 200000 and 300 < usage["network_in_bytes"] < 100000, usage
     assert plain["path"] == "/a?b" and plain["headers"]["Host"] == "example.org" and plain["headers"]["Connection"] == "close"
     assert not [name for name in plain["headers"] if name.lower().startswith("proxy")]
     assert tls["path"] == "/c"

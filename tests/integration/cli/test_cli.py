@@ -470,6 +470,7 @@ def test_doctor_tells_every_layer():
 @pytest.mark.parametrize('hinder, words', [
     (['unshare', '--user', '--map-root-user'], 'has no uid'), (['sh', '-c', 'ulimit -n 12; exec "$@"', 'sh'], 'ulimit -Hn')])
 def test_doctor_tries_what_a_run_does(hinder, words):
+    """U-17: also in a user namespace with one id, where the check of ids says so, too."""
     if os.geteuid() != 0:
         pytest.skip('needs root, which a run then lacks a part of')
     done = subprocess.run([*hinder, CAISSON, 'doctor', '--json'], stdin=subprocess.DEVNULL, capture_output=True, env=environment(), timeout=120, check=False)
@@ -477,6 +478,8 @@ def test_doctor_tries_what_a_run_does(hinder, words):
     check = answer['checks'][-1]
     assert (done.returncode, answer['usable'], check['name'], check['state']) == (125, False, 'a run', 'missing'), answer
     assert words in check['fact'] and check['remedy']
+    ids = next(one for one in answer['checks'] if one['name'] == 'host uid for each sandbox')
+    assert ids['state'] == ('missing' if hinder[0] == 'unshare' else 'ok'), ids
     done = subprocess.run([*hinder, CAISSON, 'run', '--json', '--daemon', 'never', '-l', 'bash', '-c', 'true'], stdin=subprocess.DEVNULL,
                           capture_output=True, env=environment(), timeout=120, check=False)
     assert done.returncode == 125 and json.loads(done.stdout)['status'] == 'isolation_unavailable', done.stdout

@@ -73,7 +73,7 @@ SAME = {
     'the host': ['-l', 'bash', '-c', '1', '--backend', 'host'],
 }
 # What two runs never have in common.
-OWN = {'id', 'usage', 'timings', 'started_at', 'finished_at', 'boundary'}
+OWN = {'id', 'usage', 'timings', 'stages', 'started_at', 'finished_at', 'boundary'}
 OWN_ALIASES = {'execution_id', 'sandbox_id', 'duration', 'execution_time', 'execution_time_seconds', 'max_memory_mb', 'metrics',
                'started_at', 'completed_at'}
 
@@ -81,6 +81,7 @@ OWN_ALIASES = {'execution_id', 'sandbox_id', 'duration', 'execution_time', 'exec
 def common(record):
     rest = {name: value for name, value in record.items() if name not in OWN}
     rest['aliases'] = {name: value for name, value in record.get('aliases', {}).items() if name not in OWN_ALIASES}
+    rest['inputs'] = [{**one, 'ms': 0} for one in record['inputs']]
     return rest, list(record), (record['boundary'] or {}).get('seccomp')
 
 
@@ -95,7 +96,7 @@ def test_both_roads_lead_to_the_same(daemon, args):
     assert printed(alone) == printed(by_daemon)
     alone, by_daemon = caisson('run', '--json', *args), daemon.caisson('run', '--json', *args, env={'CAISSON_DAEMON': 'auto'})
     assert alone.status == by_daemon.status and common(checked(alone.out)) == common(checked(by_daemon.out))
-    for form in ('plain', 'linx', 'codemie'):
+    for form in ('plain', 'linx', 'codemie', 'kodeagent', 'mcp-light'):
         alone, by_daemon = (road('run', '--format', form, *args) for road in (caisson, daemon.caisson))
         if args not in (SAME['the host'],):      # which --daemon always refuses
             assert printed(alone) == printed(by_daemon), form

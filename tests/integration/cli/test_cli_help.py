@@ -40,10 +40,15 @@ def shell(line, **env):
                           timeout=100, check=False)
 
 
-@pytest.mark.parametrize('command', sorted(set(COMMANDS) - {'serve', 'mcp', 'sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'volume', 'check'}))
+@pytest.mark.parametrize('command', sorted(set(COMMANDS) - {'serve', 'gateway', 'mcp', 'sandbox', 'context', 'ps', 'top', 'pool', 'runs', 'logs', 'keys', 'e2b', 'volume', 'check'}))
 def test_examples_without_a_daemon_work(command):
     done = shell(example(command))
     assert done.returncode == 0, done
+
+
+def test_the_example_of_the_gateway_needs_its_key_file():
+    done = shell(example('gateway'))
+    assert done.returncode == 78 and 'gateway.key_file' in done.stderr and '/etc/caisson/gateway.key' in done.stderr, done
 
 
 def test_the_example_of_a_check_finds_something():

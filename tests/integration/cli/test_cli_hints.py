@@ -60,9 +60,11 @@ def test_one_that_fails_of_something_else_is_not(language, code):
     ('javascript', 'if (', 'JavaScript syntax error'), ('typescript', 'let x: = 1', 'TypeScript'), ('javascript', 'undefined.x', 'undefined or null'),
     ('javascript', '(1)()', 'no function'), ('javascript', 'x', 'not defined'), ('javascript', '(function f() { f(); })()', 'Recursion'),
     ('javascript', 'require("fs").readFileSync("nope")', 'File not found'), ('javascript', 'require("nope")', 'not installed'),
-    ('javascript', 'new Array(-1)', 'Invalid value'), ('javascript', 'require("fs").writeFileSync("/usr/x", "")', 'Not permitted'),
+    ('javascript', 'new Array(-1)', 'Invalid value'), ('javascript', 'require("fs").writeFileSync("/usr/x", "")', 'read-only'),
+    ('python', 'open("/usr/x", "w")', 'read-only'), ('bash', 'touch /usr/x', 'read-only'),
     ('bash', 'if true; then', 'Bash syntax error'), ('python', 'if True', 'Python syntax error'), ('python', 'if True:\n1', 'Indentation error')])
 def test_advice_is_of_the_language(language, code, words):
+    """S1-53, S3-47, U-48."""
     hint = run('-l', language, '-c', code)['error']['hint']
     assert words in hint and (language == 'python' or ('Python' not in hint and 'ndentation' not in hint)), hint
 
@@ -96,3 +98,13 @@ def test_a_request_without_a_program_says_how_one_is_given():
 def test_warnings_name_the_option():
     warnings = {w['code']: w['text'] for w in run('-l', 'python', '-c', 'print("x" * 99)\n"y" * 999', '--output', '9', '--value', '99')['warnings']}
     assert '(--output, CAISSON_LIMITS_OUTPUT_BYTES)' in warnings['output_truncated'] and '(--value, ' in warnings['return_value_truncated']
+
+
+@pytest.mark.parametrize('code, told', [('```python\nprint(1)\n```\n', True), ('Here it is:\n\n```\nprint(1)\n```', True), ('print(1\n', False),
+                                        ('x = """\n```\n"""\ny = (\n', True), ('print("```")\nx = (\n', False)])
+def test_a_program_in_fences_is_told_how_to_send_it(code, told):
+    """S0-92: without extract a fenced program does not parse, and the record says what to do."""
+    record = run('-l', 'python', '-c', code)
+    assert record['status'] == 'syntax_error'
+    assert any('set extract to last_fence' in line for line in record['feedback']) == told
+    assert run('-l', 'python', '--extract', 'last_fence', '-c', '```python\nprint(1)\n```\n')['stdout'] == '1\n'

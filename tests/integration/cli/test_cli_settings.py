@@ -35,7 +35,8 @@ def test_what_is_no_module_is_refused(name):
     refused(python('1', '--preload', name), field='/preload')
 
 
-PROFILES = ['standard', 'strict', 'data', 'lightweight', 'code_execution', 'data_processing', 'ml_inference', 'e2b', 'tools']
+PROFILES = ['standard', 'strict', 'data', 'lightweight', 'code_execution', 'data_processing', 'ml_inference', 'e2b', 'tools', 'allowlist', 'denylist', 'grade',
+            'kodeagent', 'agentos', 'linx', 'codemie', 'mcp-light']
 
 
 @pytest.mark.parametrize('name', PROFILES)
@@ -53,13 +54,16 @@ def test_options_win_over_the_profile():
 
 
 def test_the_list_of_profiles():
-    assert [line.split()[0] for line in caisson('profiles', 'list').out.splitlines()] == [*PROFILES, 'host']
+    assert [line.split()[0] for line in caisson('profiles', 'list').out.splitlines()] == [*PROFILES, 'build', 'host']
     assert caisson('profiles').out == caisson('profiles', 'list').out
     assert 'limits.wall_ms' in caisson('profiles', 'show', 'data').out
 
 
 def test_an_unknown_profile_is_refused_with_the_known_ones():
-    refused(python('1', '--profile', 'nosuch'), 'nosuch', 'standard', 'data')
+    record = python('1', '--profile', 'nosuch')      # S0-02: an environment that is no profile
+    assert (record['status'], record['error']['code'], record['error']['field'], record['exit']) == ('bad_request', 'unknown_profile', '/profile', 64)
+    assert record['error']['message'].startswith('Unsupported code execution env: nosuch; known profiles are standard, ')
+    assert 'mcp-light' in record['error']['message'] and 'build' not in record['error']['message']
     done = caisson('profiles', 'show', 'nosuch')
     assert done.status == 64 and 'standard' in done.err
 
@@ -84,6 +88,7 @@ LIMITS = {   # option: field, a value, its number, values out of bounds, the bou
     'memory': ('memory_bytes', '128MiB', 134217728, ['1MiB', '2000GiB', '-1', 'x', '1Q'], ['4MiB', '1TiB']),
     'pids': ('pids', '32', 32, ['0', '100001', '-1', 'x', '1.5'], ['1', '100000']),
     'disk': ('disk_bytes', '1M', 1000000, ['1k', '2000GiB', '-1', 'x'], ['64KiB', '1TiB']),
+    'code-size': ('code_bytes', '60k', 60000, ['0', '1048577', '-1', 'x'], ['1', '1MiB']),
     'disk-files': ('disk_files', '99', 99, ['15', '100000001', '-1', 'x'], ['16', '100000000']),
     'tmp': ('tmp_bytes', '64KiB', 65536, ['100', '2000GiB', '-1', 'x'], ['4KiB', '1TiB']),
     'open-files': ('open_files', '64', 64, ['15', '4097', '-1', 'x'], ['16', '4096']),
@@ -174,6 +179,7 @@ def flipped(key, value, folder):
     """Another value of a setting that is allowed whatever the others are."""
     others = {'engine.profile': 'data', 'engine.cgroup_parent': 'x', 'engine.landlock': 'off', 'engine.cgroup': 'require',
               'engine.allow_host': 'true', 'engine.network': 'none', 'engine.log_level': 'debug', 'limits.output_action': 'kill', 'limits.cpu_ms': '2s',
+              'limits.code_bytes': '60000', 'ceilings.code_bytes': '100000',
               'limits.cpu_milli': '500m', 'ceilings.cpu_milli': '2000m', 'engine.uid_first': '100000', 'engine.uid_count': '100', 'engine.pool_min': '2',
               'engine.pool_warming': '2', 'engine.socket': '/tmp/other.sock', 'engine.socket_mode': '0600', 'engine.socket_group': 'users',
               'engine.socket_uids': '0,1', 'engine.http': '127.0.0.1:1', 'engine.http_keyless': 'true', 'engine.sandbox_root': 'false',
@@ -183,10 +189,27 @@ def flipped(key, value, folder):
               'engine.private_hosts': 'mirror.house:3142', 'engine.devices': 'data:/dev/nvidia0', 'volumes.dir': str(folder),
               'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal', 'images.e2b': 'debian',
               'images.layers': 'python-data=lyr_0123',
+              'docker.host': 'unix:///run/podman/podman.sock', 'docker.image': 'python', 'docker.images': 'bash=debian', 'docker.runtime': 'runsc',
+              'docker.user': '4242:4242', 'docker.warm_idle': '59s', 'docker.pull': 'missing', 'docker.guest': 'image', 'docker.gpus': 'all',
+              'docker.api_min': '1.44', 'docker.connect_timeout': '9s', 'docker.start_timeout': '9s', 'docker.tls_verify': 'true',
+              'docker.cert_path': '/etc/docker', 'docker.plain_tcp': 'true',
+              'gateway.listen': '127.0.0.1:1', 'gateway.workers': 'http://10.0.0.5:8080', 'gateway.keys': 'gateway', 'gateway.tls_ca': '/etc/ca.pem',
+              'gateway.heartbeat': '2s', 'gateway.down_after': '9s', 'gateway.connect_timeout': '9s', 'gateway.wait': '9s', 'gateway.lost_ttl': '99s', 'gateway.witness_ttl': '3600s',
+              'gateway.shutdown': '9s',
+              'kubernetes.mode': 'external', 'kubernetes.api_url': 'https://api.test', 'kubernetes.namespace': 'workers', 'kubernetes.selector': 'app=py',
+              'kubernetes.tls': 'true', 'kubernetes.pod_prefix': 'py-', 'kubernetes.image': 'registry.test/caisson:1', 'kubernetes.pool_min': '2',
+              'kubernetes.memory_request': '1Gi', 'kubernetes.memory_limit': '1Gi', 'kubernetes.cpu_request': '1', 'kubernetes.cpu_limit': '1',
+              'kubernetes.disk_limit': '1Gi', 'kubernetes.service_account': 'worker', 'kubernetes.seccomp_profile': 'other.json',
+              'kubernetes.key_secret': 'fleet', 'kubernetes.scale_down_after': '59s', 'kubernetes.idle': '59s',
               'packages.allow': 'requests,PyYAML', 'packages.deny': 'left-pad', 'packages.require_upload_time': 'false',
-              'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s',
+              'sessions.idle': '59s', 'packages.cache_ttl': '59s', 'packages.negative_ttl': '58s', 'packages.min_age': '59s', 'packages.build_wall': '59s',
               'packages.preload': 'pandas,matplotlib.pyplot', 'packages.preload_wall': '9s', 'packages.zygote_idle': '59s',
-              'packages.zygote_memory_bytes': '256MiB'}
+              'packages.zygote_memory_bytes': '256MiB',
+              'review.mode': 'advisory', 'review.base_url': 'https://models.test/v1', 'review.url': 'https://reviews.test', 'review.model': 'm',
+              'review.command': '/usr/bin/reviewer', 'review.timeout': '9s', 'review.budget': '9s', 'review.temperature': '0.5',
+              'review.response_format': 'text', 'review.only_if': 'findings', 'review.languages': 'python', 'review.price.input': '1',
+              'review.price.output': '2', 'review.price.cached': '0.5', 'review.price.file': '/etc/caisson/file',
+              'review.max_code_bytes': '1000'}
     if key in others:
         return others[key]
     if key.endswith('_file'):
@@ -216,7 +239,9 @@ def test_each_setting_tells_where_its_value_came_from(tmp_path, key):
     assert before['variable'] == 'CAISSON_' + key.replace('.', '_').upper()
     value = flipped(key, before['value'], tmp_path)
     section, name = key.split('.', 1)
-    other = 'other' if not key.startswith('packages.') or not key.endswith('_url') else 'https://other'
+    others = {'review.base_url': 'https://other', 'review.url': 'https://other', 'review.command': '/other'}
+    other = others.get(key, '3' if key.startswith('review.price.') and not key.endswith('file') else 'other')
+    other = other if not key.startswith('packages.') or not key.endswith('_url') else 'https://other'
     path = write(tmp_path / 'c.yaml', f'# first\n{section}:\n  {name}: {value}\n')
     row = settings('--config', path)[key]
     assert (row['value'], row['source']) == (value, f'file {path}:3') and value != before['value']

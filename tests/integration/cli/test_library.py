@@ -98,7 +98,8 @@ def from_c(library, *requests, together=False, env=None):
 def without_chance(record):
     """What has to be equal between two runs of one request."""
     kept = {name: value for name, value in record.items()
-            if name not in ('id', 'started_at', 'finished_at', 'usage', 'timings', 'exit', 'aliases')}
+            if name not in ('id', 'started_at', 'finished_at', 'usage', 'timings', 'stages', 'exit', 'aliases')}
+    kept['inputs'] = [{**one, 'ms': 0} for one in kept['inputs']]
     if kept['error']:                  # there the command line has its options behind the fields
         kept['error'] = {**kept['error'], 'message': re.sub(r' \((--|-c CODE)[^)]*\)', '', kept['error']['message'])}
     if kept['boundary']:

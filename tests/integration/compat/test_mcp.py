@@ -551,6 +551,20 @@ def test_what_a_policy_allows_alone_is_told_and_each_name_once(tmp_path):
     assert '*' not in refused and len(refused) == len(set(refused)) and 'eval' in refused, refused
 
 
+def test_libraries_are_those_of_the_image_and_packages_those_of_the_index(tmp_path):
+    """S3-68: with an index something can be installed, and an image has not the libraries of the host."""
+    def libraries(*settings):
+        lines = caisson('describe', *[word for one in settings for word in ('--set', one)]).out.splitlines()
+        return next(line.split(': ', 1)[1] for line in lines if line.startswith('Python libraries'))
+    assert libraries().endswith('. Nothing can be installed.')
+    index = 'packages.python.index_url=https://index.example/simple'
+    assert libraries(index).endswith('. Others can be installed: name them in `packages`.') and 'Nothing' not in libraries(index)
+    assert libraries('images.python=tiny', index) == 'those of the image tiny. Others can be installed: name them in `packages`.'
+    (tmp_path / 'i.yaml').write_text('image: tiny\n')
+    text = caisson('describe', '--profile', 'i', '--set', f'engine.profiles_dir={tmp_path}').out
+    assert 'those of the image tiny. Nothing' in text
+
+
 def test_tools_that_a_profile_grants_are_told(tmp_path):
     (tmp_path / 't.yaml').write_text('tools: {allow: ["home.*", add], deny: [home.burn]}\n')
     text = caisson('describe', '--profile', 't', '--set', f'engine.profiles_dir={tmp_path}').out

@@ -3,12 +3,13 @@
 import json
 import os
 import resource
+import signal
 import socket
 
 import pytest
 
 from cli import CAISSON
-from daemon import until
+from daemon import Daemon, until
 from web import Web
 
 RUN = {'language': 'bash', 'code': 'echo hello'}
@@ -75,3 +76,13 @@ def test_descriptors_that_are_used_up_are_told_and_come_back(web):
     until(lambda: ask(kept, 'GET', '/readyz')[0] == 200, 10)
     assert ask(kept, 'POST', '/v1/runs', RUN)[0] == 200
     assert 'ended unexpectedly' not in web.log.read_text()
+
+
+def test_a_daemon_without_a_network_listener_is_ready_at_the_socket_of_its_host(tmp_path):
+    daemon = Daemon(tmp_path).ready()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        connection.connect(f'{daemon.path}.http')
+        connection.sendall(b'GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+        assert connection.recv(100).startswith(b'HTTP/1.1 200 ')
+    assert daemon.stop(signal.SIGTERM) == 0

@@ -15,7 +15,7 @@ from cli import CAISSON, caisson, environment
 
 KEY = re.compile(r'csn_[A-Za-z0-9]{16}_[A-Za-z0-9]{43}')
 SHOWN = {'id', 'name', 'tenant', 'scopes', 'created_at', 'expires_at', 'used_at', 'revoked_at', 'running_max', 'queued_max', 'cpu_ms_per_day',
-         'stored_bytes'}
+         'stored_bytes', 'review_budget_usd'}
 
 
 class Store:
@@ -75,9 +75,10 @@ def test_all_that_was_given_is_shown(store):
     assert set(plain) == SHOWN | {'key'} and KEY.fullmatch(plain['key']) and plain['id'] == plain['key'][4:20]
     assert (plain['tenant'], plain['scopes'], plain['expires_at'], plain['running_max']) == ('default', ['run', 'check', 'read'], None, 0)
     full = store.json('keys', 'create', '--name', 'Änne', '--tenant', 'acme', '--scopes', 'metrics,run', '--expires', '30d', '--running', '4',
-                      '--queued', '5', '--cpu-per-day', '1.5h', '--stored', '1GiB')
+                      '--queued', '5', '--cpu-per-day', '1.5h', '--stored', '1GiB', '--review-budget', '0.25')
     assert (full['name'], full['tenant'], full['scopes']) == ('Änne', 'acme', ['run', 'metrics'])
     assert (full['running_max'], full['queued_max'], full['cpu_ms_per_day'], full['stored_bytes']) == (4, 5, 5400000, 1 << 30)
+    assert (plain['review_budget_usd'], full['review_budget_usd']) == (None, '0.250000000')
     listed = store.json('keys', 'list')
     assert [set(key) for key in listed] == [SHOWN, SHOWN]
     assert listed == [{name: key[name] for name in SHOWN} for key in (plain, full)]

@@ -61,11 +61,20 @@ def variables(web, path):
     if path.startswith('/v1/workspaces/'):
         assert web.ask('PUT', '/v1/workspaces/mine/file?path=notes.txt', b'text')[0] == 201
         return {'NAME': 'mine'}
+    if path.startswith('/v1/idempotency-keys/'):
+        assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'}, Idempotency_Key='mine')[0] == 200
+        return {'IDEMPOTENCY_KEY': 'mine'}
     if path.startswith('/submissions'):
         return {'TOKEN': web.ask('POST', '/submissions', {'language_id': 71, 'source_code': 'print(1)'}, Content_Type='application/json')[2]['token']}
     if path.startswith('/v1/volumes/'):
         assert web.ask('POST', '/v1/volumes', {'name': 'mine', 'size_bytes': 16 << 20})[0] in (201, 409)     # for GET, and then for DELETE
         return {'NAME': 'mine'}
+    if path.startswith('/v1/problems/'):
+        assert web.ask('PUT', '/v1/problems/mine', b'{"id": 1, "function": "f"}')[0] in (200, 201)
+        return {'SET': 'mine'}
+    if path.startswith('/sessions/'):
+        assert web.ask('POST', '/execute', {'generated_code': '1'}, X_Session_ID='mine')[0] == 200
+        return {'ID': 'mine'}
     if path.startswith('/v1/images/'):
         done = caisson('image', 'import', write(web.folder / 'tools.tar', shell_root()), *web.state)
         assert done.status == 0, done.err

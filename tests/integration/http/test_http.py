@@ -52,7 +52,7 @@ def test_the_record_is_that_of_the_command_line(web):
     code = 'print(1)\n[1, {"a": (2, 3)}]'
     here = json.loads(web.daemon.caisson('run', '--json', '-l', 'python', '-c', code).out)
     there = web.run(code, 'python')
-    for name in ('id', 'usage', 'timings', 'started_at', 'finished_at'):
+    for name in ('id', 'usage', 'timings', 'stages', 'started_at', 'finished_at'):
         here.pop(name), there.pop(name)
     here['boundary'].pop('host_uid'), there['boundary'].pop('host_uid')
     assert here == there
@@ -409,7 +409,7 @@ def test_the_page_needs_nothing_from_elsewhere(web):
 
 def test_the_type_of_a_problem_leads_to_its_explanation(web):
     errors = dict(re.findall(r'^ERROR\(\w+, +\d+, "(\w+)", +\d+, +\d+, "(.*)"\)$', (ROOT / 'include/caisson/errors.def').read_text(), flags=re.M))
-    assert len(errors) == 10
+    assert len(errors) == 14
     for method, path, body in (('GET', '/v1/runs/run_x', None), ('POST', '/v1/runs', b'{'), ('PUT', '/v1/runs', b'')):
         _, _, problem = web.ask(method, path, body)
         page, mark = problem['type'].split('#')

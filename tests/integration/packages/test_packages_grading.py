@@ -77,7 +77,8 @@ def test_a_package_changes_no_verdict_of_the_judge(web):
 
 @pytest.mark.parametrize('package, code', [('nothing-of-the-kind', 'package_not_found'), ('source', 'no_wheel')])
 def test_packages_that_cannot_be_installed_are_no_verdict(web, package, code):
-    result = graded(web, **{**GOOD, 'packages': [package]})
+    status, headers, result = web.ask('POST', '/v1/grade', {**GOOD, 'packages': [package]})
+    assert status == 503 and headers['Retry-After'] and result['mask'] and result['score'] is None, result
     assert (result['status'], result['error']['code'], result['all_passed']) == ('dependency_failed', code, False), result
 
 

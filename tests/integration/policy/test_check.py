@@ -51,6 +51,31 @@ def test_options_are_what_lines_do_not_say():
     assert [one['policy'] for one in got] == ['codemie', 'off'] and got[0]['findings'] and not got[1]['findings']
 
 
+@pytest.mark.parametrize(('words', 'policy', 'verdict'), [
+    (['--profile', 'kodeagent'], 'kodeagent', 'deny'),
+    (['--profile', 'kodeagent', '--allow-import', 'json'], 'kodeagent', 'allow'),
+    (['--policy', 'kodeagent', '--allow-import', 'json'], 'kodeagent', 'deny'),         # no profile: datetime is not allowed
+    (['--profile', 'kodeagent', '--policy', 'off'], 'off', 'allow'),
+    (['--set', 'engine.profile=kodeagent'], 'kodeagent', 'deny'),
+    (['--profile', 'standard'], 'linx', 'allow'),
+])
+def test_a_check_by_profile_agrees_with_a_run(words, policy, verdict):
+    """U-24: the policy and the modules of a profile hold for a check as for a run of the program."""
+    code = 'import datetime, json'
+    got = lines(caisson('check', '--json', '-l', 'python', *words, '-c', code))[0]
+    assert (got['policy'], got['verdict']) == (policy, verdict), got
+    run = json.loads(caisson('run', '--json', '-l', 'python', *words, '-c', code).out)
+    assert run['status'] == {'deny': 'blocked', 'allow': 'completed'}[verdict]
+    assert verdict == 'allow' or run['error']['message'] == got['reason']
+
+
+def test_an_unknown_profile_is_refused():
+    done = caisson('check', '-l', 'python', '--profile', 'nosuch', '-c', '1')
+    assert done.status == 64 and 'known profiles are standard, strict' in done.err, done.err
+    got, status = jsonl({'language': 'python', 'code': '1', 'profile': 'nosuch'}, {'language': 'python', 'code': '1'})
+    assert status == 64 and 'nosuch' in got[0]['error']['message'] and got[1]['verdict'] == 'allow', got
+
+
 def test_a_thousand_lines_meet_one_worker():
     got, status = jsonl(*({'id': str(i), 'language': 'python', 'code': f'x = {i}'} for i in range(1000)))
     assert [one['id'] for one in got] == [str(i) for i in range(1000)] and status == 0
@@ -171,6 +196,17 @@ def imports(code, *args, **more):
 ])
 def test_the_packages_that_a_program_needs(code, packages):
     assert imports(code) == packages
+
+
+def test_a_package_that_is_optional_is_marked(tmp_path):
+    """S2-43: imported in a try statement that handles ImportError, and nowhere else in all programs."""
+    one = 'import numpy\ntry:\n    import yaml\n    import cv2\nexcept ImportError:\n    yaml = cv2 = None\n'
+    done = caisson('check', '--imports', '--json', '-l', 'python', '-c', one)
+    assert json.loads(done.out) == {'imports': ['cv2', 'numpy', 'yaml'], 'packages': ['numpy', 'opencv-python', 'pyyaml'],
+                                    'optional_packages': ['opencv-python', 'pyyaml']}
+    write(tmp_path / 'one.py', one)
+    write(tmp_path / 'two.py', 'import yaml\n')
+    assert caisson('check', '--imports', tmp_path).out == 'numpy\n# opencv-python (optional)\npyyaml\n'
 
 
 def test_types_need_no_packages():

@@ -44,6 +44,22 @@ def test_modules_may_be_allowed():
     assert record('--policy', 'kodeagent', '--allow-import', 'json', '-c', 'import json')[0]['status'] == 'completed'
 
 
+def test_modules_of_a_request_join_those_of_its_profile():
+    """S0-19 and S0-20: the caller's list is added to that of the system; only names of the union pass."""
+    code = 'import datetime, typing, mimetypes, re, json'
+    assert record('--profile', 'kodeagent', '--allow-import', 'json', '-c', code)[0]['status'] == 'completed'
+    got, _ = record('--profile', 'kodeagent', '--allow-import', 'json', '-c', code + ', os')
+    assert got['error']['message'].splitlines()[1:2] == ['os'] and 'datetime, json, mimetypes' in got['error']['message']
+
+
+def test_the_union_of_modules_has_a_bound():
+    many = [f'--allow-import=m{n}' for n in range(998)]
+    got, code = record('--profile', 'kodeagent', *many, '-c', '1')
+    assert (got['status'], got['error']['field'], code) == ('bad_request', '/allow_imports', 64)
+    assert '1001 modules together with those of the profile; at most 1000' in got['error']['message']
+    assert record('--profile', 'kodeagent', *many[1:], '-c', '1')[0]['status'] == 'completed'
+
+
 def test_what_does_not_parse_is_told_in_the_words_of_the_interpreter():
     got, code = record('--policy', 'linx', '-c', 'x = 1\ndef f(:\n    pass')
     assert (got['status'], code) == ('syntax_error', 1)

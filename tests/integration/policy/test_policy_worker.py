@@ -115,6 +115,16 @@ def test_it_ends_with_its_socket(worker):
     assert worker.end() == 0
 
 
+def test_it_ends_with_its_socket_while_it_works(worker):
+    """A text that takes minutes, and a caller that was killed meanwhile."""
+    assert worker.ask("x = 1")["verdict"] == "allow"
+    worker.send(b'{"language": "javascript", "policy": "linx", "code": ""}', b"async " * 100000)
+    worker.socket.settimeout(3)
+    with pytest.raises(TimeoutError):
+        worker.read()
+    assert worker.end() == 0
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"\0" * 100, b'{"code": 1}', b'{"code": "x", "policy": "nope"}',
                                   b'{"code": "x", "language": "cobol"}', b'{"code": "x", "more": 1}', b'"' + b"a" * 100000,
                                   b"[" * 100000], ids=range(11))
@@ -125,7 +135,7 @@ def test_what_is_no_request_is_an_answer_too(worker, data):
     assert worker.ask("x = 1")["verdict"] == "allow"
 
 
-@pytest.mark.parametrize("lengths", [(0xffffffff, 0), (0, 0xffffffff), (0, (1 << 20) + 1), ((2 << 20) + 1, 0)])
+@pytest.mark.parametrize("lengths", [(0xffffffff, 0), (0, 0xffffffff), (0, (1 << 20) + 1), ((8 << 20) + 1, 0)])
 def test_a_length_that_is_too_much_ends_it(worker, lengths):
     worker.socket.sendall(struct.pack("=II", *lengths))
     with pytest.raises(EOFError):

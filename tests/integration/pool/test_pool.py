@@ -467,7 +467,7 @@ def test_with_too_few_descriptors_the_daemon_says_how_many_it_needs(tmp_path, de
 
 @pytest.mark.parametrize('queue_max', [0, 1, 3])
 def test_only_runs_that_wait_for_the_end_of_another_are_counted_against_queue_max(start, queue_max):
-    """All at once, so that some wait for their own beginning."""
+    """U-40: all at once, so that some wait for their own beginning; with queue_max 0 a run begins at once where a slot is free."""
     daemon = start('engine.running_max=6', f'engine.queue_max={queue_max}')
     with daemon.client() as client:
         for number in range(1, 13):

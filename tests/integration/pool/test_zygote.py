@@ -16,7 +16,7 @@ import test_runners
 from caisson_testing import LIB
 from runners import LANG, PYTHON, runner_of, talk
 from test_runners import addresses_removed
-from zygotes import BUILD, NAMESPACE, Zygote, copy_runners
+from zygotes import BUILD, IS_WARM, NAMESPACE, Zygote, copy_runners
 
 
 @pytest.fixture(scope='module', params=['system', 'data', 'usual'])
@@ -114,17 +114,17 @@ def test_everything_that_a_program_can_ask_is_as_cold(zygote, run, tmp_path, env
     ({'HOME': '/'}, False), ({'PYTHONPATH': '/'}, False), ({'LC_ALL': 'C'}, False), ({'MPLBACKEND': 'svg'}, False),
 ])
 def test_another_interpreter_is_started_only_where_it_must_be(run, environment, warm):
-    source = 'import gc, os\nprint(gc.get_freeze_count() > 0, [n for n in os.environ if n.startswith("CAISSON")])'
+    source = 'import gc, os\nprint(%s, [n for n in os.environ if n.startswith("CAISSON")])' % IS_WARM
     assert run('main.py', source, environment=environment).stdout == '%s []\n' % warm
 
 
 def test_user_site_and_namesakes_start_cold(zygote, run):
-    source = 'import gc\nprint(gc.get_freeze_count())'
-    assert run('main.py', source, files={'json.txt': ''}).stdout == '0\n'
+    source = f'import gc\nprint({IS_WARM})'
+    assert run('main.py', source, files={'json.txt': ''}).stdout == 'False\n'
     site = zygote.home / '.local/lib/python3.11/site-packages'
     site.mkdir(parents=True)
     try:
-        assert run('main.py', source).stdout == '0\n'
+        assert run('main.py', source).stdout == 'False\n'
     finally:
         shutil.rmtree(zygote.home / '.local')
 
