@@ -5,7 +5,8 @@
 #define TEXT_FORMS "format=plain|brief|kodeagent|agentos|linx|codemie|mcp-light brief=1"
 
 static const struct http_route routes[] = {
-        { "POST", "/v1/runs", TEXT_FORMS, SCOPE_RUN, BODY_WHOLE | BODY_MIB(64), api_post_run,
+        { "POST", "/v1/runs", TEXT_FORMS, SCOPE_RUN, BODY_WHOLE | BODY_MIB(64) | BODY_LATE,
+                api_post_run,
                 "Run a program. The answer is its record; with `Prefer: respond-async` it is a link to it, and with `Accept: text/event-stream` or "
                 "`application/x-ndjson` the events as they happen. `?format=NAME` and `Accept: text/plain` make the record a text.",
                 &object_run_request, &object_run_result },
@@ -54,7 +55,8 @@ static const struct http_route routes[] = {
                 api_list_contexts, "The contexts in it, newest first.", NULL, &object_context_list },
         { "GET", "/v1/contexts/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_context, "A context.",
                 NULL, &object_context_info },
-        { "POST", "/v1/contexts/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_context_run,
+        { "POST", "/v1/contexts/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64) | BODY_LATE,
+                api_post_context_run,
                 "Execute in a context. As POST /v1/runs; executions of one context go on one after another.",
                 &object_run_request, &object_run_result },
         { "POST", "/v1/contexts/{id}/interrupt", NULL, SCOPE_SANDBOXES, BODY_WHOLE, api_interrupt_context,
@@ -71,7 +73,8 @@ static const struct http_route routes[] = {
                 "The sessions of this key's tenant, newest first.", NULL, &object_session_list },
         { "GET", "/v1/sessions/{id}", NULL, SCOPE_SANDBOXES | SCOPE_READ, BODY_NONE, api_get_session,
                 "A session, its sandbox and its context.", NULL, &object_session_info },
-        { "POST", "/v1/sessions/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64), api_post_session_run,
+        { "POST", "/v1/sessions/{id}/runs", TEXT_FORMS, SCOPE_SANDBOXES, BODY_WHOLE | BODY_MIB(64) | BODY_LATE,
+                api_post_session_run,
                 "Execute in it. As POST /v1/runs; those of one session go on one after another.", &object_run_request,
                 &object_run_result },
         { "DELETE", "/v1/sessions/{id}", NULL, SCOPE_SANDBOXES, BODY_NONE, api_delete_session,

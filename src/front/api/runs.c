@@ -225,8 +225,30 @@ static bool has_room(struct http_request *request, struct run *run)
         return false;
 }
 
+/* A daemon that is about to end begins no run, and answers for each Idempotency-Key that it has. */
+static bool is_refused_for_end(struct http_request *request)
+{
+        struct service *service = service_of(request);
+        const char *name = http_header(request, "Idempotency-Key");
+        enum idempotency_found found = IDEMPOTENCY_NEW;
+        struct csn_error draining, err;
+        char *answer;
+        size_t len;
+        int http;
+        if (service_draining(service, &draining) == 0)
+                return false;
+        if (name && service->store && idempotency_find(service->store, request->tenant, name, &request->arena, &found,
+                                                       &http, &answer, &len, &err) == 0 && found != IDEMPOTENCY_NEW)
+                return false;
+        http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &draining);
+        return true;
+}
+
 void api_post_run_in(struct http_request *request, const char *context)
 {
+        if (is_refused_for_end(request))
+                return;
+
         bool stream = http_accepts(request, "text/event-stream"),
              ndjson = !stream && http_accepts(request, "application/x-ndjson");
         bool async = api_prefers(request, "respond-async");

@@ -50,7 +50,7 @@ enum http_body { BODY_NONE, BODY_WHOLE, BODY_TREE, BODY_RPC, BODY_STREAM };
 /* Added to a body in one piece: its maximum in MiB; without: HTTP_BODY_USUAL_MAX bytes. */
 #define BODY_MIB(n) ((n) << 8)
 #define BODY_MIB_MASK 0xffff00U
-/* Added to a body: a request is answered while the daemon ends, too, whatever its method. */
+/* Added to a body: the handler gets requests while the daemon ends, too, and refuses new work itself. */
 #define BODY_LATE (1U << 24)
 
 /* One route: a row of an application's table. */

@@ -605,6 +605,26 @@ def test_the_end_lets_runs_end_and_refuses_new_ones(ending):
     assert ending.daemon.process.wait(60) == 0
 
 
+def test_the_end_answers_for_keys_that_are_there(ending):
+    done, going, new = ({'Idempotency-Key': name} for name in ('done', 'going', 'new'))
+    short, long = {'language': 'bash', 'code': 'echo once'}, {'language': 'bash', 'code': 'sleep 100', 'limits': {'wall_ms': 100000}}
+    first = ending.ask('POST', '/v1/runs', short, **done)
+    status, headers, _ = ending.ask('POST', '/v1/runs', {**long, 'code': 'sleep 90'}, Prefer='respond-async')
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(ending.ask, 'POST', '/v1/runs', long, **going)
+        until(lambda: len(ending.runs()) == 2)
+        drain(ending)
+        again = ending.ask('POST', '/v1/runs', short, **done)
+        assert (again[0], again[1]['Idempotency-Replayed'], again[2]) == (200, 'true', first[2])
+        assert ending.ask('POST', '/v1/runs', long, **going)[0] == 409
+        assert ending.ask('POST', '/v1/runs', long, **done)[0] == 422
+        assert refused_for_the_end(ending.ask('POST', '/v1/runs', short, **new))
+        assert status == 202 and ending.ask('DELETE', headers['Location'])[0] == 202
+        ending.daemon.process.send_signal(signal.SIGTERM)
+        assert running.result()[2]['status'] == 'cancelled'
+    assert ending.daemon.process.wait(60) == 0
+
+
 def test_a_request_that_is_still_being_sent_is_refused_and_holds_nothing_up(ending):
     place = start_one(ending, 'sleep 100', limits={'wall_ms': 100000})
     body = b'{"language": "bash", "code": "touch /tmp/x"}'
