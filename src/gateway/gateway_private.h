@@ -10,6 +10,8 @@
  *   find.c       the worker with a name
  *   key.c        what became of an Idempotency-Key
  *   witness.c    notes at other workers: where an Idempotency-Key is sent
+ *   note_cache.c the notes of this gateway, for workers that replace witnesses
+ *   witness_message.c   bodies and messages of notes
  *   join.c       an answer from the answers of all workers
  *   lost_runs.c  the ends of runs of lost workers
  *   audit.c      the audit of the workers, in the gateway's store
@@ -29,12 +31,14 @@
 #define REASON_MS 3000                     /* how long the end of a run waits for the reason of its worker's end */
 #define LINGER_MS 5000                     /* how long an answer may go on after its worker's process has ended */
 #define FIND_AGAIN_MS 200                  /* until all workers are asked again, because one gave no answer */
+#define WITNESSES 2                        /* workers that note an Idempotency-Key */
 #define KEY_NOTES_MAX 8                    /* notes of witnesses about one Idempotency-Key */
 #define RETRY_AFTER_S "1"
 
 struct audit;
 struct find;
 struct forward;
+struct note_cache;
 struct key_check;
 struct key_noting;
 struct lost_run;
@@ -58,6 +62,7 @@ struct gateway {
         struct forward *forwards;          /* in progress */
         size_t forwards_n, waiting_n;
         struct witness_message *messages;  /* to witnesses, without answers so far */
+        struct note_cache *note_cache;
         struct lost_run *lost_runs;        /* newest first */
         size_t lost_runs_n;
         bool draining, over;
@@ -255,6 +260,22 @@ typedef void key_done_fn(struct forward *forward, const struct key_answer *answe
 struct key_check *key_check_start(struct forward *forward, key_done_fn *done);
 void key_check_stop(struct key_check *check);   /* NULL is allowed; without done() */
 
+/* ---- witness_message.c ---- */
+
+/* For whom messages are sent. */
+struct witness_sender {
+        struct gateway *gateway;
+        const struct hop_claims *claims;   /* NULL: the workers have the keys */
+        const char *head;                  /* the headers with the key, each with a line end */
+};
+/* The body of a note; takes the reference to `replaces`, attempts that the note replaces. */
+json_t *witness_body(const struct hop_claims *claims, const char *key, const struct key_note *note, json_t *replaces);
+/* The body that takes back the note of an attempt. */
+json_t *witness_withdrawal(const struct hop_claims *claims, const char *key, const char *attempt);
+/* Send a body to workers; nothing waits for the answers.  Takes the reference. */
+void witness_tell(const struct witness_sender *sender, struct gateway_worker *const *workers, size_t n, json_t *body);
+void witness_messages_close(struct gateway *gateway);
+
 /* ---- witness.c ---- */
 
 enum key_noted {
@@ -274,9 +295,31 @@ void key_renew(struct forward *forward, const struct key_notes *notes);
 /* The attempt was not sent or not accepted: take the notes back.  Nothing if there are none. */
 void key_withdraw(struct forward *forward);
 void key_forget_holders(struct forward *forward);
-void key_messages_close(struct gateway *gateway);
+/* The tenant and the key of the request, for the choice of witnesses.  Lives in the request's arena. */
+const char *key_name(const struct forward *forward);
 /* Whether the note is of the same request.  A question for the key has no body, and is. */
 bool key_is_of_request(struct http_request *request, const struct key_note *note);
+
+/* ---- note_cache.c ---- */
+
+/* Keep the notes of gateway.notes_max keys for gateway.lost_ttl. */
+void note_cache_open(struct gateway *gateway);
+void note_cache_close(struct note_cache *cache);   /* before the fleet; NULL is allowed */
+/* The worker that a key is sent to, and the witnesses that have the note. */
+struct note_holders {
+        struct gateway_worker *worker;
+        struct gateway_worker *const *witnesses;
+        size_t n;
+};
+/* Keep a note in place of an older one with this name. */
+void note_cache_add(struct note_cache *cache, const struct witness_sender *sender, const char *name, const char *key,
+        const struct key_note *note, const struct note_holders *holders);
+/* The attempt was not accepted. */
+void note_cache_drop(struct note_cache *cache, const char *name, const char *attempt);
+/* Add the note with this name to the notes of witnesses, if the worker of the note has gone. */
+void note_cache_tell(struct note_cache *cache, const char *name, struct key_notes *notes);
+/* The fleet has changed: other workers get the notes of witnesses that have gone. */
+void note_cache_wake(struct note_cache *cache);
 
 /* ---- join.c ---- */
 

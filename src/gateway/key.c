@@ -218,10 +218,11 @@ static void take_notes(struct key_check *check, struct find_result *result)
         result->notes = (struct key_notes){ 0 };
 }
 
-/* Add the notes of earlier searches whose witnesses are gone, and keep all notes for later searches. */
+/* Add notes of earlier searches and of the cache, whose witnesses are gone; and keep all notes for later searches. */
 static void remember(struct key_check *check)
 {
         struct key_notes *known = &check->forward->known;
+        note_cache_tell(check->gateway->note_cache, key_name(check->forward), known);
         for (size_t i = 0; i < known->n; i++)
                 if (!has_attempt(&check->notes, known->list[i].attempt))
                         key_note_keep(&check->notes, &known->list[i], known->list[i].holder);
@@ -249,7 +250,8 @@ static void on_found(void *owner, struct find_result *result)
         struct key_check *check = owner;
         check->find = NULL;
         if (result->worker) {
-                key_renew(check->forward, &result->notes);      /* the worker may drain, and go with its store */
+                if (!worker_takes_work(result->worker))
+                        key_renew(check->forward, &result->notes);      /* the worker may go with its store */
                 finish(check, &(struct key_answer){ .fate = KEY_FOUND, .worker = result->worker });
                 return;
         }

@@ -57,12 +57,16 @@ static const struct http_events http_events = { .app = gateway_choose_app, .gree
 
 static void on_changed(void *owner, struct gateway_worker *worker)
 {
+        const struct gateway *gateway = owner;
+        note_cache_wake(gateway->note_cache);
         if (worker_takes_work(worker))
                 forwards_wake(owner);
 }
 
 static void on_lost(void *owner, struct gateway_worker *worker, const char *reason)
 {
+        const struct gateway *gateway = owner;
+        note_cache_wake(gateway->note_cache);
         forwards_lose(owner, worker, reason);
 }
 
@@ -175,8 +179,10 @@ static int open_all(struct gateway *gateway, struct csn_error *err)
                 rc = store_open_default(settings, &gateway->store, err);
         rc = rc < 0 ? rc : workers_new(gateway->loop, &gateway->threads, err);
         rc = rc < 0 ? rc : fleet_open(gateway->loop, settings, gateway->keys, &gateway->fleet, err);
-        if (rc == 0)
+        if (rc == 0) {
+                note_cache_open(gateway);
                 fleet_listen(gateway->fleet, &fleet_events, gateway);
+        }
         if (rc == 0 && gateway->store)
                 audit_open(gateway);
         rc = rc < 0 ? rc : open_http(gateway, err);
@@ -197,11 +203,12 @@ static void close_all(struct gateway *gateway)
 {
         struct csn_error err;
         if (gateway->loop && gateway->fleet)
-                forwards_close(gateway), key_messages_close(gateway);
+                forwards_close(gateway), witness_messages_close(gateway);
         http_close(gateway->http);
         pool_free(gateway->pool);
         kube_close(gateway->kube);
         audit_close(gateway->audit);
+        note_cache_close(gateway->note_cache);
         fleet_close(gateway->fleet);
         if (gateway->loop) {
                 loop_unwatch(gateway->loop, &gateway->signals);

@@ -2,22 +2,24 @@
  * Witnesses of an Idempotency-Key: before a worker is sent a new key, up to two other workers note the key, the worker
  * and the attempt (POST /v1/gateway/witness).  If the worker is deleted with its store, the notes are what is left.
  *
- * A search that finds a note at fewer than two workers gives the note to others, so notes outlive their witnesses as
- * long as a client asks.
+ * A search that finds a note at fewer than two workers gives the note to others, and so does the gateway that made the
+ * note (note_cache.c).
  *
  * A witness that has a note of another attempt refuses, so of two gateways with the same new key at most one goes on.
  */
 #include "gateway/gateway_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-#define WITNESSES 2
 #define HOLDERS_MAX (WITNESSES + KEY_NOTES_MAX)
 #define AWAIT_US 3000000ULL                /* how long a request waits for another worker that is expected */
 #define WITNESS_MS 1000                    /* a witness that does not answer in this time is gone without */
 
 struct witness {
         struct key_noting *noting;
+        struct gateway_worker *worker;     /* a reference, as long as the request has it among its holders */
+        bool noted;
         struct worker_call call;
 };
 
@@ -33,14 +35,12 @@ struct key_noting {
         struct timer end;
 };
 
-/* A message to a witness; nothing waits for the answer. */
-struct witness_message {
-        struct witness_message *next;
-        struct gateway *gateway;
-        struct worker_call call;
-};
-
 /* ---- bodies ---- */
+
+const char *key_name(const struct forward *forward)
+{
+        return arena_text(&forward->request->arena, "%s/%s", gateway_identity(forward->request), forward->key);
+}
 
 /* Of the body: so that a key with another request is told from a request that is sent again. */
 static const char *hash_of(struct http_request *request)
@@ -54,27 +54,26 @@ bool key_is_of_request(struct http_request *request, const struct key_note *note
         return strcmp(request->method, "POST") != 0 || strcmp(note->hash, hash_of(request)) == 0;
 }
 
-static json_t *begin_body(struct http_request *request, const char *key, const char *attempt)
+static struct key_note note_of(const struct forward *forward, const struct gateway_worker *worker)
 {
-        const struct hop_claims *claims = gateway_claims(request, 1);
-        json_t *body = json_pack("{s:s, s:s}", "idempotency_key", key, "attempt", attempt);
-        if (claims)
-                json_object_set_new(body, "tenant", json_string(claims->tenant));
-        return body;
+        struct key_note note = { 0 };
+        snprintf(note.tag, sizeof note.tag, "%s", worker->tag);
+        snprintf(note.attempt, sizeof note.attempt, "%s", forward->attempt);
+        snprintf(note.pod, sizeof note.pod, "%s", worker->uid[0] ? worker->name : "");
+        snprintf(note.uid, sizeof note.uid, "%s", worker->uid);
+        snprintf(note.hash, sizeof note.hash, "%s", hash_of(forward->request));
+        return note;
 }
 
 static char *note_body(const struct forward *forward, const struct gateway_worker *worker)
 {
-        json_t *body = begin_body(forward->request, forward->key, forward->attempt), *replaces = json_array();
-        json_object_set_new(body, "tag", json_string(worker->tag));
-        json_object_set_new(body, "pod", json_string(worker->uid[0] ? worker->name : ""));
-        json_object_set_new(body, "uid", json_string(worker->uid));
-        json_object_set_new(body, "hash", json_string(hash_of(forward->request)));
+        const struct key_note note = note_of(forward, worker);
+        json_t *replaces = json_array(),
+               *body = witness_body(gateway_claims(forward->request, 1), forward->key, &note, replaces);
         for (size_t i = 0; i < forward->notes.n; i++)
                 json_array_append_new(replaces, json_string(forward->notes.list[i].attempt));
         for (size_t i = 0; i < forward->spent_n; i++)
                 json_array_append_new(replaces, json_string(forward->spent[i]));
-        json_object_set_new(body, "replaces", replaces);
         char *text = json_dumps(body, JSON_COMPACT);
         json_decref(body);
         return text ? text : mem_copy("{}", 2);
@@ -92,6 +91,26 @@ void key_noting_stop(struct key_noting *noting)
         free(noting);
 }
 
+static struct witness_sender sender_of(const struct forward *forward)
+{
+        return (struct witness_sender){ forward->gateway, gateway_claims(forward->request, 1),
+                gateway_credentials(forward->request) };
+}
+
+static void keep(const struct key_noting *noting)
+{
+        const struct forward *forward = noting->forward;
+        const struct witness_sender sender = sender_of(forward);
+        const struct key_note note = note_of(forward, forward->worker);
+        struct gateway_worker *holders[HOLDERS_MAX];
+        size_t n = 0;
+        for (size_t i = 0; i < noting->n; i++)
+                if (noting->witnesses[i].noted)
+                        holders[n++] = noting->witnesses[i].worker;
+        const struct note_holders have = { forward->worker, holders, n };
+        note_cache_add(forward->gateway->note_cache, &sender, key_name(forward), forward->key, &note, &have);
+}
+
 static void on_end(struct timer *timer)
 {
         struct key_noting *noting = timer->owner;
@@ -99,6 +118,8 @@ static void on_end(struct timer *timer)
         key_noted_fn *done = noting->done;
         bool silent = noting->awaits || (noting->n && !noting->noted && !noting->unable);
         enum key_noted noted = noting->taken ? KEY_TAKEN : silent ? KEY_UNNOTED : KEY_NOTED;
+        if (noted == KEY_NOTED)
+                keep(noting);
         forward->noting = NULL;
         key_noting_stop(noting);
         done(forward, noted);
@@ -110,7 +131,8 @@ static void on_noted(struct worker_call *call, enum call_end end, const char *wh
         struct key_noting *noting = witness->noting;
         unsigned status = end == CALL_ANSWERED ? call->answer->status : 0;
         (void)why;
-        noting->noted += status == MHD_HTTP_OK;
+        witness->noted = status == MHD_HTTP_OK;
+        noting->noted += witness->noted;
         noting->taken = noting->taken || status == MHD_HTTP_CONFLICT;
         noting->unable += status && status != MHD_HTTP_OK && status != MHD_HTTP_CONFLICT;
         if (--noting->left == 0)
@@ -129,9 +151,7 @@ static bool is_in(struct gateway_worker *const *list, size_t n, const struct gat
 static size_t choose_holders(const struct forward *forward, const struct gateway_worker *worker,
         struct gateway_worker *ret[static HOLDERS_MAX])
 {
-        struct http_request *request = forward->request;
-        const char *name = arena_text(&request->arena, "%s/%s", gateway_identity(request), forward->key);
-        size_t n = fleet_witnesses(forward->gateway->fleet, name, worker, ret, WITNESSES);
+        size_t n = fleet_witnesses(forward->gateway->fleet, key_name(forward), worker, ret, WITNESSES);
         for (size_t i = 0; i < forward->notes.n; i++) {
                 struct gateway_worker *holder = forward->notes.list[i].holder;
                 if (!holder->removed && holder->state != WORKER_DOWN && !is_in(ret, n, holder))
@@ -171,6 +191,7 @@ struct key_noting *key_noting_start(struct forward *forward, struct gateway_work
                 struct witness *witness = &noting->witnesses[i];
                 keep_holder(forward, holders[i]);
                 witness->noting = noting;
+                witness->worker = holders[i];
                 witness->call.owner = witness;
                 witness->call.done = on_noted;
                 worker_call_start(&witness->call, holders[i], "POST", "/v1/gateway/witness", gateway_claims(request, 1),
@@ -184,47 +205,16 @@ struct key_noting *key_noting_start(struct forward *forward, struct gateway_work
 
 /* ---- notes that are taken back, and notes for other witnesses ---- */
 
-static void witness_message_free(struct witness_message *message)
-{
-        worker_call_stop(&message->call);
-        free(message);
-}
-
-static void on_told(struct worker_call *call, enum call_end end, const char *why)
-{
-        struct witness_message *message = call->owner, **at = &message->gateway->messages;
-        (void)end, (void)why;
-        while (*at != message)
-                at = &(*at)->next;
-        *at = message->next;
-        witness_message_free(message);
-}
-
-/* Send the body to workers.  Takes the reference. */
-static void tell(struct forward *forward, struct gateway_worker *const *workers, size_t n, json_t *json)
-{
-        struct http_request *request = forward->request;
-        char *body = json_dumps(json, JSON_COMPACT);
-        json_decref(json);
-        for (size_t i = 0; body && i < n; i++) {
-                struct witness_message *message = mem_alloc(sizeof *message);
-                *message = (struct witness_message){ .next = forward->gateway->messages, .gateway = forward->gateway };
-                forward->gateway->messages = message;
-                message->call.owner = message;
-                message->call.done = on_told;
-                worker_call_start(&message->call, workers[i], "POST", "/v1/gateway/witness",
-                        gateway_claims(request, 1), gateway_credentials(request), body, strlen(body), ASK_MS);
-        }
-        free(body);
-}
-
 void key_withdraw(struct forward *forward)
 {
-        if (!forward->holders_n || !forward->request)
+        if (!forward->key || !forward->request)
                 return;
-        json_t *body = begin_body(forward->request, forward->key, forward->attempt);
-        json_object_set_new(body, "withdraw", json_true());
-        tell(forward, forward->holders, forward->holders_n, body);
+        note_cache_drop(forward->gateway->note_cache, key_name(forward), forward->attempt);
+        if (!forward->holders_n)
+                return;
+        const struct witness_sender sender = sender_of(forward);
+        witness_tell(&sender, forward->holders, forward->holders_n,
+                witness_withdrawal(sender.claims, forward->key, forward->attempt));
         key_forget_holders(forward);
 }
 
@@ -239,32 +229,20 @@ static size_t holders_of(const struct key_notes *notes, const struct key_note *n
         return n;
 }
 
-static json_t *body_of(const struct forward *forward, const struct key_note *note)
-{
-        json_t *body = begin_body(forward->request, forward->key, note->attempt);
-        json_object_set_new(body, "tag", json_string(note->tag));
-        json_object_set_new(body, "pod", json_string(note->pod));
-        json_object_set_new(body, "uid", json_string(note->uid));
-        json_object_set_new(body, "hash", json_string(note->hash));
-        json_object_set_new(body, "replaces", json_array());
-        return body;
-}
-
 static void renew(struct forward *forward, const struct key_notes *notes, const struct key_note *note)
 {
         struct gateway_worker *have[KEY_NOTES_MAX], *chosen[2 * WITNESSES], *fresh[WITNESSES];
         const struct fleet *fleet = forward->gateway->fleet;
-        struct http_request *request = forward->request;
+        const struct witness_sender sender = sender_of(forward);
         size_t have_n = holders_of(notes, note, have), fresh_n = 0;
         if (have_n >= WITNESSES)
                 return;
-        const char *name = arena_text(&request->arena, "%s/%s", gateway_identity(request), forward->key);
-        size_t n = fleet_witnesses(fleet, name, fleet_by_tag(fleet, note->tag), chosen, ARRAY_LEN(chosen));
+        size_t n = fleet_witnesses(fleet, key_name(forward), fleet_by_tag(fleet, note->tag), chosen, ARRAY_LEN(chosen));
         for (size_t i = 0; i < n && have_n + fresh_n < WITNESSES; i++)
                 if (!is_in(have, have_n, chosen[i]))
                         fresh[fresh_n++] = chosen[i];
         if (fresh_n)
-                tell(forward, fresh, fresh_n, body_of(forward, note));
+                witness_tell(&sender, fresh, fresh_n, witness_body(sender.claims, forward->key, note, json_array()));
 }
 
 void key_renew(struct forward *forward, const struct key_notes *notes)
@@ -277,13 +255,4 @@ void key_forget_holders(struct forward *forward)
 {
         while (forward->holders_n)
                 worker_unref(forward->holders[--forward->holders_n]);
-}
-
-void key_messages_close(struct gateway *gateway)
-{
-        while (gateway->messages) {
-                struct witness_message *next = gateway->messages->next;
-                witness_message_free(gateway->messages);
-                gateway->messages = next;
-        }
 }

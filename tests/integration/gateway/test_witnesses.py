@@ -311,6 +311,19 @@ def test_the_key_of_a_deleted_pod_is_lost_and_runs_once(pods):
     assert status == 200 and record['stdout'] == '1\n' and len(rows_of(pods, 't1')) == 2, record
 
 
+def test_a_key_outlives_all_pods_that_had_notes_of_it(pods):
+    """The gateway that made the notes answers from its own copy, and gives it to new pods, so that the other gateways know."""
+    body, key = {'language': 'bash', 'code': 'echo 1', 'task_id': 't3'}, {'Idempotency-Key': 'k3'}
+    first, second = pods.gateways[:2]
+    status, _, record = first.ask('POST', '/v1/runs', body, key)
+    assert status == 200 and record['stdout'] == '1\n', record
+    for pod in pods.stub.pods():
+        pods.stub.delete_pod(pod['metadata']['name'], grace=0)
+    for ask in (lambda: first.ask('POST', '/v1/runs', body, key), lambda: second.ask('GET', '/v1/idempotency-keys/k3')):
+        lost = until(lambda ask=ask: (lambda answer: answer[0] == 200 and answer[2]['error'])(ask()), 30)
+        assert lost['code'] == 'worker_lost' and len(rows_of(pods, 't3')) == 1, lost
+
+
 def test_a_gateway_that_starts_later_asks_the_api_server(pods):
     """It has never seen the pod."""
     status, headers, _ = pods.gateways[0].ask('POST', '/v1/runs', BODY, {'Idempotency-Key': 'k2'})
