@@ -151,7 +151,7 @@ static bool has_ready_run(void *owner)
 static bool has_running(void *owner)
 {
         const struct engine *engine = owner;
-        return engine->running > 0;
+        return engine->running + engine->beside > 0;
 }
 
 static bool has_runs(void *owner)
@@ -387,7 +387,7 @@ void engine_reload(struct engine *engine)
 
 size_t engine_running(const struct engine *engine)
 {
-        return engine->running;
+        return engine->running + engine->beside;
 }
 
 struct engine_load engine_load(const struct engine *engine)

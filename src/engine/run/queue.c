@@ -143,14 +143,17 @@ struct run *queue_take(struct engine *engine)
 void queue_pass(struct run *run)
 {
         owner_of(run)->running++;
-        run->engine->running++;
+        run->engine->beside++;
         run->engine->judged += run->launch.judged;
 }
 
 void queue_left(struct run *run)
 {
         struct owner *owner = run->queue_owner;
-        run->engine->running--;
+        if (run->skips_queue)
+                run->engine->beside--;
+        else
+                run->engine->running--;
         run->engine->judged -= run->launch.judged;
         owner->running--;
         leave_owner(run);

@@ -187,7 +187,7 @@ static void look_at_disk(const struct run *run, struct evidence *evidence)
 static unsigned fair_milli(const struct run *run)
 {
         double load = 0, cores = (double)run->engine->cores;
-        double others = (double)(run->engine->running - (run->queue_owner != NULL));
+        double others = (double)(run->engine->running + run->engine->beside - (run->queue_owner != NULL));
         if (!(run->how.reasons & WIRE_WALL))
                 return 0;
         if (getloadavg(&load, 1) == 1 && load > others)

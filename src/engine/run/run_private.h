@@ -192,6 +192,7 @@ struct engine {
         struct run *runs;
         struct owner *owners;                    /* a ring; NULL: no owner has a run (queue.c) */
         size_t examining, checking, queued, running;
+        size_t beside;                           /* running runs that skipped the queue: not in `running` */
         size_t judged;                           /* running runs of run_set_judged() */
         size_t cold, cores;                      /* runs whose interpreter is starting; processors of this process */
         struct instances instances;
@@ -316,7 +317,7 @@ void queue_add(struct run *run, bool front);
 /* Take the next run that may start; it counts as running until queue_left().  NULL: none. */
 struct run *queue_take(struct engine *engine);
 bool queue_is_ready(const struct engine *engine);
-/* Count a run as running that was never queued. */
+/* Count a run as running, beside running_max, that was never queued. */
 void queue_pass(struct run *run);
 void queue_left(struct run *run);
 /* Harmless for a run that is not queued. */

@@ -11,6 +11,7 @@ import pytest
 from web import Web
 
 MADE = json.dumps({'sandboxID': 'i1'}).encode()
+METRICS = b'GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
 NO_FILES = b'{"entries":[]}'
 
 
@@ -104,3 +105,16 @@ def test_a_fault_that_ends_before_the_control_is_not_the_submissions(graded):
     """Four faults, then the control and the submission run."""
     _, result, executed = graded(lambda _, executed: executed < 4, code='echo MARK')
     assert (result['status'], result['score'], result['mask'], result['signs'], executed) == ('completed', 1, False, [], 6), result
+
+
+def test_judges_take_no_place_of_runs(tmp_path):
+    """A judge that waits for its next question is a sandbox that runs; engine.running_max is for programs of clients."""
+    web = Web(tmp_path, '--set', 'engine.running_max=1')
+    try:
+        request = {'code': 'def f(x): return x', 'function': 'f', 'cases': [{'args': [1], 'expected': 1}]}
+        assert web.ask('POST', '/v1/grade', request)[2]['all_passed']
+        assert len(web.runs()) == 1 and b'\ncaisson_runs_running 0\n' in web.raw(METRICS)
+        record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'echo here'})[2]
+        assert record['stdout'] == 'here\n' and len(web.runs()) == 1       # the judge was there all the time
+    finally:
+        web.daemon.stop()
