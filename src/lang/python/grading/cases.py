@@ -524,11 +524,11 @@ class Grader:
         if case.mistake is not None:
             return None
         if self.program is not None:
-            return case.index, case.cpu_s, case.wall_s, self.call, (case,), {}
+            return case.index, case.cpu_s, case.wall_s, case.keep, self.call, (case,), {}
         target = self.targets[case.function]
         if target.owner is None and not self.signals.own:
-            return case.index, case.cpu_s, case.wall_s, target.function, tuple(case.arguments), case.named
-        return case.index, case.cpu_s, case.wall_s, self.call, (case,), {}
+            return case.index, case.cpu_s, case.wall_s, -1, target.function, tuple(case.arguments), case.named
+        return case.index, case.cpu_s, case.wall_s, -1, self.call, (case,), {}
 
     def call(self, case):
         """With what the program had set for its process."""

@@ -222,9 +222,19 @@ class Verdict:
         names = self.result.get('mro')
         return [name for name in (names if type(names) is list else [])[:NAMES_MAX] if type(name) is str]
 
+    def is_expected_text(self, text):
+        """Whether the canonical form is the expected JSON, letter by letter.  Without objects both say the same value."""
+        return (text == self.spec.get('expected') and '{' not in text and text != '' and not self.is_javascript
+                and 'compare' not in self.spec and not self.text_of(self.spec, 'expected_canonical'))
+
     def judge_returned(self):
+        text = self.text_of(self.result, 'value')
+        if self.is_expected_text(text):
+            self.shown = self.shown_expected
+            if not self.is_other_type():
+                self.say('passed', 'OK')
+            return
         try:
-            text = self.text_of(self.result, 'value')
             value = javascript['decode'](text) if self.is_javascript else decode(text, decoder_of(self.is_strict))
         except CanonError as error:
             self.say('unencodable', 'The value that came is none: %s' % error)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lang/python/grading/case.h"
 #include "lang/python/run/channel.h"
@@ -13,6 +14,7 @@
 #define FASTPATH_MESSAGE 4096
 #define PLAIN_MESSAGE 512
 #define LENGTH_SIZE 8   /* of what a case's process tells */
+#define OUTPUT_MAX 8192 /* bytes of a program's output that need no Python to be told */
 
 struct grading {
         struct where to;
@@ -27,6 +29,7 @@ struct grading {
 struct call {
         Py_ssize_t index;
         double cpu_s, wall_s;
+        Py_ssize_t keep;       /* bytes to be told of the output of a main program; -1: the case is a call */
         PyObject *function, *arguments, *named;   /* function is NULL: there is none */
 };
 
@@ -275,6 +278,47 @@ static void tell_end(const struct where *to, Py_ssize_t index, const struct case
         channel_say(to, CHANNEL_MESSAGE, text, (size_t)len);
 }
 
+/* JSON of a text of printable ASCII and usual white space, and its end; NULL: the text has other bytes. */
+static char *put_text(char *at, const char *text, size_t len)
+{
+        static const char from[] = "\"\\\n\r\t", to[] = "\"\\nrt";
+        for (size_t i = 0; i < len; i++) {
+                const char *found = text[i] ? strchr(from, text[i]) : NULL;
+                if (!found && (text[i] < ' ' || text[i] > '~'))
+                        return NULL;
+                if (found)
+                        *at++ = '\\';
+                *at++ = found ? to[found - from] : text[i];
+        }
+        return at;
+}
+
+/*
+ * Tell of a main program as tell_end() in main_program.py does.  false: there is more to it than a short output and an
+ * exit status.
+ */
+static bool tell_program(const struct where *to, const struct call *call, const struct case_end *end)
+{
+        char output[OUTPUT_MAX + 1], text[2 * OUTPUT_MAX + 400];
+        if (call->keep < 0 || end->reason || !WIFEXITED(end->status) || end->len || !is_empty(end->outputs[1]))
+                return false;
+        ssize_t len = pread(end->outputs[0], output, sizeof output, 0);
+        if (len < 0 || len > OUTPUT_MAX || len > call->keep)
+                return false;
+        unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
+        char *at = text +
+                sprintf(text, "E{\"op\":\"result\",\"i\":%zd,\"how\":\"exited\",\"exit_code\":%d,\"output\":\"",
+                        call->index, WEXITSTATUS(end->status));
+        at = put_text(at, output, (size_t)len);
+        if (!at)
+                return false;
+        at += sprintf(at, "\",\"output_bytes\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"memory\":%lu,"
+                "\"stdout\":\"\",\"stderr\":\"\",\"signs\":[]}",
+                len, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, end->memory);
+        channel_say(to, CHANNEL_MESSAGE, text, (size_t)(at - text));
+        return true;
+}
+
 /* What there is for Python to do; NULL with an error, or when the case is through. */
 static PyObject *run_case(const struct grading *grading, const struct call *call, Py_ssize_t position,
         pid_t (*fork)(void))
@@ -290,12 +334,14 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
                 return fastpath_error(&err);
         if (where)
                 answer(grading, call, writer);
-        if (!is_usual(&end, grading->endings))
+        bool told = tell_program(&grading->to, call, &end);
+        if (!told && (call->keep >= 0 || !is_usual(&end, grading->endings)))
                 return Py_BuildValue("(ny#izddkii)", position, end.message, (Py_ssize_t)end.len, end.status, end.reason,
                         end.cpu_s, end.wall_s, end.memory, end.outputs[0], end.outputs[1]);
         fd_close(&end.outputs[0]);
         fd_close(&end.outputs[1]);
-        tell_end(&grading->to, call->index, &end);
+        if (!told)
+                tell_end(&grading->to, call->index, &end);
         return NULL;
 }
 
@@ -320,8 +366,8 @@ static bool read_calls(PyObject *cases, Py_ssize_t first, struct call *ret)
                 struct call *call = &ret[i - first];
                 PyObject *item = PyTuple_GetItem(cases, i);
                 if (item != Py_None &&
-                        !PyArg_ParseTuple(item, "nddOO!O!", &call->index, &call->cpu_s, &call->wall_s, &call->function,
-                                &PyTuple_Type, &call->arguments, &PyDict_Type, &call->named))
+                        !PyArg_ParseTuple(item, "nddnOO!O!", &call->index, &call->cpu_s, &call->wall_s, &call->keep,
+                                &call->function, &PyTuple_Type, &call->arguments, &PyDict_Type, &call->named))
                         return false;
         }
         return true;
