@@ -19,6 +19,7 @@
 #include "engine/run/review.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
+#include "engine/run/watcher.h"
 
 struct engine;
 struct workers;
@@ -122,6 +123,15 @@ struct engine_load {
         size_t slots;                      /* runs that can run at the same time */
 };
 struct engine_load engine_load(const struct engine *engine);
+/* Figures of this moment, and sums since the begin of the engine. */
+struct engine_gauges {
+        size_t pool_ready;                 /* interpreters and sandboxes that wait */
+        uint64_t pool_memory_bytes;        /* of them, by the kernel's count */
+        size_t sandboxes, contexts;
+        uint64_t denied;                   /* runs that a policy or a reviewer refused */
+        double cpu_seconds;                /* of programs that are over */
+};
+struct engine_gauges engine_gauges(struct engine *engine);
 /*
  * Whether the processes that start programs answer.  *ret_losses counts supervisors that were lost.  Errors:
  * CSN_E_SYSTEM, which names the process.
@@ -137,6 +147,8 @@ int engine_zygote(const struct engine *engine, struct csn_error *err);
  * min, max, memory_bytes, hits, misses}]}.  A max of 0 means none.  The caller's reference.
  */
 json_t *engine_status(struct engine *engine);
+/* The member `pools` of it alone. */
+json_t *engine_pools(const struct engine *engine);
 /* Counters and gauges in the text format of Prometheus 0.0.4. */
 void engine_metrics(struct engine *engine, struct buf *buf);
 

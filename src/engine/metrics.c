@@ -157,6 +157,21 @@ static void print_jobs(struct buf *buf, const struct engine *engine)
                 waiting, running);
 }
 
+struct engine_gauges engine_gauges(struct engine *engine)
+{
+        struct engine_gauges gauges = { .denied = engine->counters.denied,
+                .cpu_seconds = engine->counters.cpu_seconds };
+        pools_count(engine->pools, &gauges.pool_ready, &gauges.pool_memory_bytes);
+        for (struct psandbox *psandbox = psandbox_next(engine, NULL, NULL); psandbox;
+                psandbox = psandbox_next(engine, psandbox, NULL)) {
+                gauges.sandboxes++;
+                for (struct context *context = context_next(psandbox, NULL); context;
+                        context = context_next(psandbox, context))
+                        gauges.contexts++;
+        }
+        return gauges;
+}
+
 void engine_metrics(struct engine *engine, struct buf *buf)
 {
         const struct counters *counters = &engine->counters;

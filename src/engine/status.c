@@ -22,6 +22,11 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
         return json;
 }
 
+json_t *engine_pools(const struct engine *engine)
+{
+        return pools_status(engine->pools);
+}
+
 json_t *engine_status(struct engine *engine)
 {
         json_t *runs = json_array();

@@ -421,6 +421,16 @@ void pools_close(struct pools *pools)
 
 /* ---- status ---- */
 
+void pools_count(const struct pools *pools, size_t *ret_ready, uint64_t *ret_memory_bytes)
+{
+        *ret_ready = 0;
+        *ret_memory_bytes = 0;
+        for (const struct pool *pool = pools ? pools->all : NULL; pool; pool = pool->next) {
+                *ret_ready += pool->waiting;
+                *ret_memory_bytes += pool->memory;
+        }
+}
+
 json_t *pools_status(const struct pools *pools)
 {
         json_t *list = json_array();

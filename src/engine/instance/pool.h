@@ -67,6 +67,8 @@ void pools_make_place(struct pools *pools);
 
 /* Whether a zygote serves: 1; 0: none does yet.  Errors: CSN_E_SYSTEM (no zygote can be made).  pools may be NULL. */
 int pools_zygote_state(const struct pools *pools, struct csn_error *err);
+/* How many interpreters and sandboxes wait, and their memory in bytes by the kernel's count.  pools may be NULL. */
+void pools_count(const struct pools *pools, size_t *ret_ready, uint64_t *ret_memory_bytes);
 /* Arrays for status and metrics; the caller's references.  pools may be NULL. */
 json_t *pools_status(const struct pools *pools);
 json_t *pools_zygotes(const struct pools *pools);

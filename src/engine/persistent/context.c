@@ -259,6 +259,7 @@ static void died(struct context *context, const struct wire_exit *how)
         context_stop_clock(context);
         context_drop_text(context);
         context->state = CONTEXT_DEAD;
+        context_tell(context, WATCHED_CONTEXT_ENDED);
         context->left = false;
         if (!context->why[0] && !how->has_status)
                 snprintf(context->why, sizeof context->why, "it ended");
@@ -393,6 +394,7 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
         if (context->state == CONTEXT_STARTING && take_hello(context, bytes, len)) {
                 context->state = CONTEXT_IDLE;
                 context_stop_clock(context);
+                context_tell(context, WATCHED_CONTEXT_CREATED);
                 tell_waiter(context, NULL);
                 serve(context);
         } else if (!after_syntax &&
@@ -579,6 +581,7 @@ static void let_go(struct context *context)
         context_stop_clock(context);
         context_drop_text(context);
         context->state = CONTEXT_DEAD;
+        context_tell(context, WATCHED_CONTEXT_ENDED);
         context->dying = false;
 }
 

@@ -99,6 +99,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
         if (psandbox->observer)
                 psandbox->observer->ended(psandbox, &over);
         psandbox->state = PSANDBOX_OVER;
+        psandbox_tell(psandbox, WATCHED_SANDBOX_ENDED);
         loop_untimer(psandbox->engine->loop, &psandbox->ttl);
         loop_untimer(psandbox->engine->loop, &psandbox->idle);
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
@@ -299,6 +300,7 @@ static void mark_ready(struct psandbox *psandbox)
                 return;
         loop_untimer(psandbox->engine->loop, &psandbox->greeting);
         psandbox->state = PSANDBOX_READY;
+        psandbox_tell(psandbox, WATCHED_SANDBOX_CREATED);
         psandbox_touch(psandbox);
         if (psandbox->request.sudo)
                 give_sudo(psandbox);
@@ -441,6 +443,7 @@ static void on_frozen(void *owner, bool on, const struct csn_error *error)
                 return;
         }
         psandbox->state = on ? PSANDBOX_PAUSED : PSANDBOX_READY;
+        psandbox_tell(psandbox, on ? WATCHED_SANDBOX_PAUSED : WATCHED_SANDBOX_RESUMED);
         psandbox_touch(psandbox);
         if (on)
                 psandbox->paused_us = clock_us();

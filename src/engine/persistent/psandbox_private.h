@@ -28,6 +28,7 @@ struct psandbox {
         char owner[OWNER_KEY_MAX];
         enum psandbox_state state;
         bool changing;                       /* a request to pause or resume is on its way */
+        bool is_watched;                     /* its begin was told to the watcher */
         struct csn_error why;                /* reason of an end that no caller asked for */
         struct psandbox_waiter *waiters;
 
@@ -100,6 +101,7 @@ struct context {
         bool dying;                          /* the same, and the sandbox is asked whether memory was the reason */
         bool stopping;                       /* no execution may begin */
         bool no_interpreter;                 /* this host has no interpreter of the language */
+        bool is_watched;                     /* the begin of the interpreter was told to the watcher */
         struct wire_exit how;                /* end of the interpreter */
         char why[200];                       /* reason of CONTEXT_DEAD */
 
@@ -132,6 +134,12 @@ void psandbox_touch(struct psandbox *psandbox);
 void psandboxes_close(struct engine *engine);
 /* told_us or the CPU time has changed: charge the owner with the difference. */
 void psandbox_count_use(struct psandbox *psandbox);
+
+/* ---- psandbox_describe.c, context_describe.c ---- */
+
+/* Tell the watcher of the engine; an end is told once, and only after a begin. */
+void psandbox_tell(struct psandbox *psandbox, enum watched_kind kind);
+void context_tell(struct context *context, enum watched_kind kind);
 
 /* ---- psandbox_layers.c ---- */
 

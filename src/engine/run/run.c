@@ -422,7 +422,9 @@ void run_start(struct run *run, bool local, const struct run_events *events, voi
         run->owner = owner;
         time_print(time_now_ms(), run->started_at, sizeof run->started_at);
         run->keeps_profile = HAS(&run->launch.request, run_request, profile);
-        if (prepare(run, &err) < 0 || (rest = run_examine(run, &err)) < 0 || admit(run, &err) < 0) {
+        bool is_refused = prepare(run, &err) < 0 || (rest = run_examine(run, &err)) < 0 || admit(run, &err) < 0;
+        run_tell_started(run);
+        if (is_refused) {
                 run_refuse(run, &err, events, owner);
                 return;
         }
@@ -493,6 +495,7 @@ void run_free(struct run *run)
         run_drop_display(run);
         loop_untimer(run->engine->loop, &run->finish);
         loop_untimer(run->engine->loop, &run->closing);
+        run_tell_finished(run, NULL);
         if (run->context)
                 run->executor->forget(run);
         queue_remove(run);

@@ -19,6 +19,7 @@
  *   run_end        the end: the record and done(); helper threads for large results
  *   record         the result, with record_files and record_boundary
  *   counters       sums over all runs, for metrics
+ *   watcher        begins and ends, told to one watcher
  *
  * All callbacks but encode() come from engine_step().  Nothing blocks.
  */

@@ -103,6 +103,7 @@ static void end(struct run *run)
                 queue_left(run);
         run->state = RUN_OVER;
         counters_add(run);
+        run_tell_finished(run, &run->result);
         launch_close_work(&run->launch);
         loop_timer(engine->loop, &run->closing, 0); /* after the answer: a dozen calls that no client waits for */
         run->events->done(run->owner, &run->result);

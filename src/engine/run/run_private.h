@@ -14,6 +14,7 @@
 #include "engine/run/review.h"
 #include "engine/run/run.h"
 #include "engine/run/source_check.h"
+#include "engine/run/watcher.h"
 
 
 enum run_state { RUN_NEW, RUN_EXAMINING, RUN_CHECKING, RUN_QUEUED, RUN_RUNNING, RUN_RECORDING, RUN_OVER };
@@ -83,6 +84,7 @@ struct run {
         bool unreviewed;               /* run_set_unreviewed() */
         bool own_prelude;              /* run_set_own_prelude() */
         bool held;                     /* run_hold(), of an execution in a context */
+        bool is_watched;               /* its begin was told to the watcher, and its end was not yet */
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
         /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */
@@ -216,6 +218,8 @@ struct engine {
         uint32_t newest_volume_query;
         const struct usage_listener *usage_listener;   /* NULL: no CPU time is charged */
         void *usage_listener_owner;
+        const struct engine_watcher *watcher;    /* NULL: none */
+        void *watcher_owner;
         struct timer usage_sample;               /* set by engine.c */
         char **private_hosts;                    /* of the settings, for egress_rules */
         size_t private_hosts_n;
@@ -232,6 +236,12 @@ void run_finish_refused(struct run *run, const struct csn_error *error);
 void run_context_over(struct run *run, const struct wire_exit *how);
 /* Give a queued run an instance and start it; queue_take() counted the run as running. */
 void run_begin(struct run *run);
+
+/* ---- watcher.c ---- */
+
+/* Tell the watcher once that a run has begun, and that it is over; result NULL: without its end. */
+void run_tell_started(struct run *run);
+void run_tell_finished(struct run *run, const struct run_result *result);
 
 /* ---- examine.c ---- */
 
