@@ -86,6 +86,7 @@ enum key_scope {
         SCOPE_METRICS = 1 << 5,        /* /metrics, with figures of all tenants */
         SCOPE_ADMIN = 1 << 6,          /* all operations, of all tenants */
         SCOPE_TOOLS = 1 << 7,          /* runs and sandboxes may call the daemon's tools */
+        SCOPE_ANY = (1 << 8) - 1,      /* of a route: any key may use it */
 };
 
 struct store_key {

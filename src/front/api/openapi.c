@@ -124,6 +124,16 @@ static const struct front_value *value_of(const struct service *service, const c
         return &none;
 }
 
+/* A parameter of a query: the row "PATH?name" is for one path, and comes before the row of the name alone. */
+static const struct front_value *query_value_of(const struct service *service, const struct http_route *route,
+                                                const char *name, size_t len)
+{
+        char whole[200];
+        int whole_len = snprintf(whole, sizeof whole, "%s?%.*s", route->path, (int)len, name);
+        const struct front_value *value = value_of(service, whole, (size_t)whole_len);
+        return value->name ? value : value_of(service, name, len);
+}
+
 /* "true|false" */
 static json_t *choices_of(const char *at)
 {
@@ -169,7 +179,7 @@ static json_t *parameters_of(const struct service *service, const struct http_ro
         }
         for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ') {
                 size_t len = strcspn(at, " =");
-                add_parameter(list, at, len, "query", value_of(service, at, len), at[len] == '=' ? at + len + 1 : NULL);
+                add_parameter(list, at, len, "query", query_value_of(service, route, at, len), at[len] == '=' ? at + len + 1 : NULL);
                 take_example(list, note->headers, at, len);
         }
         for (const char *at = note->headers; at && *at; at += strcspn(at, " "), at += *at == ' ') {

@@ -11,6 +11,7 @@
         X(scalebox_front) \
         X(nemo_front) \
         X(reward_front) \
+        X(watch_front) \
         X(mcp_front) \
         X(e2b_front) \
         X(gateway_front) \

@@ -95,7 +95,11 @@ struct front {
          */
         enum front_found (*find)(struct service *service, const struct front_name *name);
 
-        /* Hooks, called from the event loop.  `stop` and `close` run once each, in the reverse order of the list. */
+        /*
+         * Hooks, called from the event loop.  `open` runs once in the order of the list, before the first request; `stop` and
+         * `close` run once each, in the reverse order.
+         */
+        void (*open)(struct service *service);
         void (*changed)(struct service *service);   /* settings or policies were read again */
         void (*drain)(struct service *service);     /* the daemon begins nothing new: end what would wait for ever */
         void (*cancel)(struct service *service);    /* end what runs; the ends are reported as usual */

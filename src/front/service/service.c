@@ -229,6 +229,9 @@ int service_open(struct engine *engine, const struct settings *settings, struct 
                 service_close(service);
                 return rc;
         }
+        for (const struct front *const *front = service->fronts; *front; front++)
+                if ((*front)->open)
+                        (*front)->open(service);
         *ret = service;
         return 0;
 }
