@@ -244,6 +244,10 @@ void audit_add_gone(struct http_request *request, json_t *runs)
         struct csn_error err;
         char tag[HOP_TAG_LEN + 1];
         int64_t now = time_now_ms(), oldest = now - (int64_t)gateway->settings->gateway.lost_ttl;
+        static const char *const filters[] = { "history", "status", "language", "profile", "key", "tenant" };
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++)
+                if (http_query(request, filters[i]))
+                        return;            /* the rows here would need the same conditions */
         if (runs_list(gateway->store, &filter, &request->arena, &rows, &n, &err) < 0) {
                 log_text(LOG_ERROR, "%s", err.text);
                 return;

@@ -128,6 +128,53 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
         return 0;
 }
 
+/* The rows of one search, before the conditions that no index has. */
+#define SCAN "FROM runs WHERE number < ?1 AND ?2 = '' ORDER BY number DESC LIMIT ?3"
+#define SCAN_TENANT "FROM runs WHERE number < ?1 AND tenant = ?2 ORDER BY number DESC LIMIT ?3"
+#define CONDITIONS \
+        " WHERE (?4 = '' OR key = ?4) AND (?5 = '' OR language = ?5) AND (?6 = '' OR profile = ?6) AND (?7 = '' OR status = ?7)" \
+        " ORDER BY number DESC LIMIT ?8"
+
+/* Where a search without enough rows goes on. */
+static int scan_end(struct store *store, const struct runs_search *search, int64_t *ret_next, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        int rc = sql_open(store, &rows, err,
+                search->tenant ? "SELECT count(*), min(number) FROM (SELECT number " SCAN_TENANT ")"
+                               : "SELECT count(*), min(number) FROM (SELECT number " SCAN ")",
+                SQL_VALUES(sql_number(search->below), sql_text(search->tenant), sql_number(RUNS_SCAN_MAX)));
+        rc = rc < 0 ? rc : sql_next(&rows, err);
+        if (rc > 0 && sql_get_number(&rows, 0) == RUNS_SCAN_MAX)
+                *ret_next = sql_get_number(&rows, 1);
+        return rc;
+}
+
+int runs_search(struct store *store, const struct runs_search *search, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, int64_t *ret_next, struct csn_error *err)
+{
+        auto_rows rows = { 0 };
+        size_t n = 0;
+        struct store_run *runs = arena_alloc(arena, (search->n + 1) * sizeof *runs);
+        *ret_next = 0;
+        int rc = sql_open(store, &rows, err,
+                search->tenant ? "SELECT " COLUMNS ", number FROM (SELECT * " SCAN_TENANT ")" CONDITIONS
+                               : "SELECT " COLUMNS ", number FROM (SELECT * " SCAN ")" CONDITIONS,
+                SQL_VALUES(sql_number(search->below), sql_text(search->tenant), sql_number(RUNS_SCAN_MAX),
+                        sql_text(search->key), sql_text(search->language), sql_text(search->profile),
+                        sql_text(search->status < 0 ? "" : status_name(search->status)), sql_count(search->n)));
+        while (rc >= 0 && n < search->n && (rc = sql_next(&rows, err)) > 0)
+                read_run(&rows, arena, &runs[n++]);
+        if (rc >= 0 && n && n == search->n)
+                *ret_next = runs[n - 1].number;
+        else if (rc >= 0)
+                rc = scan_end(store, search, ret_next, err);
+        if (rc < 0)
+                return err_wrap(err, "list runs");
+        *ret = runs;
+        *ret_n = n;
+        return 0;
+}
+
 int runs_after(struct store *store, int64_t after, size_t most, struct arena *arena, struct store_run **ret,
         size_t *ret_n, struct csn_error *err)
 {

@@ -236,6 +236,20 @@ struct runs_filter {
 /* List rows of the audit, newest first.  Errors: CSN_E_INPUT (no run `before`). */
 int runs_list(struct store *store, const struct runs_filter *filter, struct arena *arena, struct store_run **ret,
         size_t *ret_n, struct csn_error *err);
+/*
+ * Find rows of the audit with a number below `below`, newest first.  A text of NULL matches all.  A search looks at
+ * RUNS_SCAN_MAX rows of the tenant at most, so that rare matches hold up no other work: *ret_next is the number below
+ * which the next search goes on, or 0 after the last row.
+ */
+#define RUNS_SCAN_MAX 5000
+struct runs_search {
+        const char *tenant, *key, *language, *profile;
+        int status;                    /* -1: all */
+        int64_t below;
+        size_t n;                      /* at most so many rows */
+};
+int runs_search(struct store *store, const struct runs_search *search, struct arena *arena, struct store_run **ret,
+        size_t *ret_n, int64_t *ret_next, struct csn_error *err);
 /* The rows with a number above `after`, the oldest first, at most `most`. */
 int runs_after(struct store *store, int64_t after, size_t most, struct arena *arena, struct store_run **ret,
         size_t *ret_n, struct csn_error *err);

@@ -5,6 +5,7 @@
  *   routes.c        the front of /v1: its routes
  *   operations.c    the front of the daemon's operation: its routes, health, metrics and the log
  *   runs.c          runs and tool results; many runs in one body
+ *   run_list.c      lists of runs
  *   run_text.c      records of runs as text
  *   grade.c         gradings
  *   sandboxes.c     persistent sandboxes and their contexts
@@ -72,6 +73,12 @@ void api_processes_close(struct service *service);
 
 /* Whether the header Prefer has this word, such as "respond-async". */
 bool api_prefers(const struct http_request *request, const char *word);
+
+/* ---- lists of runs (run_list.c) ---- */
+
+struct service_run;
+/* The object kept_run.  The caller's reference. */
+json_t *api_run_state(const struct service_run *one);
 
 /* ---- records as text (run_text.c) ---- */
 

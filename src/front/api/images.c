@@ -1,5 +1,6 @@
 /* Images, listed and described.  They are made and removed on the command line, by an administrator. */
 #include "front/api/api.h"
+#include "front/service/page.h"
 #include "images/images.h"
 
 #define LISTED_MAX 10000 /* images of a list; the ceiling of image_list.images in answers.def */
@@ -13,10 +14,12 @@ struct image_work {
         bool missing;
         char *text; /* of the answer, from http_json_text() */
         struct csn_error error;
+        struct service_page page;      /* of a list */
 };
 
 static void work_free(struct image_work *work)
 {
+        service_page_done(&work->page);
         arena_done(&work->arena);
         free(work->text);
         free(work);
@@ -32,8 +35,10 @@ static void on_done(struct job *job)
                         api_no_such(request, "image");
                 else if (work->error.code)
                         http_fail(request, &work->error);
-                else
+                else if (work->name)
                         http_answer_json(request, MHD_HTTP_OK, work->text), work->text = NULL;
+                else
+                        service_page_answer(request, &work->page), work->page = (struct service_page){ 0 };
         }
         work_free(work);
 }
@@ -64,7 +69,10 @@ static json_t *describe(const struct stored_image *image)
                 "files", (json_int_t)image->files, "interpreters", interpreters, "libraries", libraries);
 }
 
-/* The answer leaves out an image with a damaged description; caisson image list shows it. */
+/*
+ * The answer leaves out an image with a damaged description; caisson image list shows it.  A cursor is a place in the
+ * order of names: images are changed by an administrator only, and rarely.
+ */
 static void work_read(struct job *job)
 {
         struct image_work *work = job->owner;
@@ -72,26 +80,27 @@ static void work_read(struct job *job)
         size_t n;
         if (images_list(work->path, &work->arena, &all, &n, &work->error) < 0)
                 return;
-        json_t *list = json_array(), *one = NULL;
-        for (size_t i = 0; i < n && i < LISTED_MAX; i++) {
+        work->missing = work->name;
+        for (size_t i = 0; i < n && i < LISTED_MAX && !work->page.more; i++) {
                 if (all[i].fault || (work->name && strcmp(work->name, all[i].name) != 0))
                         continue;
-                if (work->name)
-                        one = describe(&all[i]);
-                else
-                        json_array_append_new(list, describe(&all[i]));
+                if (work->name) {
+                        work->text = http_json_text(describe(&all[i]));
+                        work->missing = false;
+                        return;
+                }
+                if (service_page_has(&work->page, LISTED_MAX - i, 0))
+                        service_page_add(&work->page, describe(&all[i]));
         }
-        work->missing = work->name && !one;
-        if (work->name)
-                json_decref(list);
-        if (!work->missing)
-                work->text = http_json_text(one ? one : json_pack("{s:o}", "images", list));
 }
 
 static void begin(struct http_request *request, const char *name)
 {
+        struct service_page page = { 0 };
+        if (!name && !service_page_begin(request, LISTED_MAX, "images", &page))
+                return;
         struct image_work *work = mem_alloc(sizeof *work);
-        *work = (struct image_work){ .request = request };
+        *work = (struct image_work){ .request = request, .page = page };
         work->path = settings_images_dir(service_of(request)->settings, &work->arena);
         work->name = name ? arena_text(&work->arena, "%s", name) : NULL;
         request->owner = work;

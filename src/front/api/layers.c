@@ -1,11 +1,13 @@
 /* Layers of packages: made on request, listed, removed. */
 #include "front/api/api.h"
+#include "front/service/page.h"
 #include "front/service/parse.h"
 #include "images/images.h"
 #include "layers/layers.h"
 #include "model/package_spec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LISTED_MAX 10000 /* layers of a list; the ceiling of layer_list.layers in answers.def */
 
@@ -27,6 +29,8 @@ struct layer_work {
         struct stored_image image;      /* of the query */
         int image_hold;                 /* keeps the image from removal, or -1 */
         struct layer_query query;
+        bool is_list;
+        struct service_page page;       /* of a list */
 };
 
 /* ---- work in helper threads ---- */
@@ -47,6 +51,7 @@ static void work_free(struct layer_work *work)
 {
         layer_query_release(&work->query);
         fd_close(&work->image_hold);
+        service_page_done(&work->page);
         arena_done(&work->arena);
         free(work->text);
         free(work);
@@ -62,6 +67,8 @@ static void on_work_done(struct job *job)
                         api_no_such(request, "layer");
                 else if (work->error.code)
                         http_fail(request, &work->error);
+                else if (work->is_list)
+                        service_page_answer(request, &work->page), work->page = (struct service_page){ 0 };
                 else if (work->text)
                         http_answer_json(request, work->status, work->text), work->text = NULL;
                 else
@@ -152,6 +159,23 @@ static const struct layer *find_one(struct layer_work *work, struct layers **ret
 
 /* ---- routes of layers that exist ---- */
 
+/* Numbers of a list fall from member to member, and the list begins with the oldest use. */
+#define OLDEST (1ULL << 62)
+
+static uint64_t place_among_equals(const struct layer *layer)
+{
+        return hash_text(layer->id, strlen(layer->id)) >> 1;
+}
+
+static int compare_use(const void *first, const void *second)
+{
+        const struct layer *a = first, *b = second;
+        if (a->used_ms != b->used_ms)
+                return a->used_ms < b->used_ms ? -1 : 1;
+        uint64_t x = place_among_equals(a), y = place_among_equals(b);
+        return x > y ? -1 : x < y;
+}
+
 static void work_list(struct job *job)
 {
         struct layer_work *work = job->owner;
@@ -159,11 +183,11 @@ static void work_list(struct job *job)
         struct layer *all;
         size_t n;
         if (find_all(work, &folder, &all, &n) == 0) {
-                json_t *list = json_array();
-                for (size_t i = 0; i < n && i < LISTED_MAX; i++)
-                        json_array_append_new(list, describe(work, &all[i]));
-                work->text =
-                        http_json_text(json_pack("{s:o, s:b}", "layers", list, "truncated", (int)(n > LISTED_MAX)));
+                qsort(all, n, sizeof *all, compare_use);
+                for (size_t i = 0; i < n && !work->page.more; i++)
+                        if (service_page_has(&work->page, OLDEST - (uint64_t)all[i].used_ms, place_among_equals(&all[i])))
+                                service_page_add(&work->page, describe(work, &all[i]));
+                work->page.tail = work->page.more ? "\"truncated\":true" : "\"truncated\":false";
         }
         layers_close(folder);
 }
@@ -204,7 +228,13 @@ static void work_remove(struct job *job)
 
 void api_list_layers(struct http_request *request)
 {
-        work_begin(work_new(request, MHD_HTTP_OK), work_list);
+        struct service_page page;
+        if (!service_page_begin(request, LISTED_MAX, "layers", &page))
+                return;
+        struct layer_work *work = work_new(request, MHD_HTTP_OK);
+        work->is_list = true;
+        work->page = page;
+        work_begin(work, work_list);
 }
 
 static struct layer_work *work_of_part(struct http_request *request, unsigned status)

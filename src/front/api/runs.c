@@ -3,7 +3,6 @@
 
 #include "engine/output/files.h"
 #include "front/service/bulk.h"
-#include "front/service/page.h"
 #include "front/service/parse.h"
 #include "front/service/run.h"
 #include "net/http_headers.h"
@@ -28,14 +27,6 @@ static void not_found(struct http_request *request)
 bool api_prefers(const struct http_request *request, const char *word)
 {
         return header_lists(http_header(request, "Prefer"), word);
-}
-
-static json_t *state_of(const struct service_run *one)
-{
-        char link[80];
-        snprintf(link, sizeof link, "/v1/runs/%s", one->id);
-        return json_pack("{s:s, s:s, s:s, s:I}", "id", one->id, "state", one->run ? run_state_name(one->run) : "over",
-                "url", link, "age_ms", (json_int_t)((clock_us() - one->created_us) / 1000));
 }
 
 static void set_location(struct http_request *request, const struct service_run *one)
@@ -204,7 +195,7 @@ void api_get_idempotency_key(struct http_request *request)
 
 static void answer_accepted(struct http_request *request, struct service_run *one)
 {
-        json_t *state = state_of(one);
+        json_t *state = api_run_state(one);
         char *text = model_write(state, JSON_COMPACT | MODEL_MEASURED);
         json_decref(state);
         if (text)
@@ -361,21 +352,9 @@ void api_get_run(struct http_request *request)
         if (service_find_run(request, http_part(request, 0), &found, &err) < 0)
                 http_fail(request, &err);
         else if (found.run)
-                http_json(request, MHD_HTTP_ACCEPTED, state_of(find(request)));
+                http_json(request, MHD_HTTP_ACCEPTED, api_run_state(find(request)));
         else if (!answer_found(request, &found))
                 not_found(request);
-}
-
-void api_list_runs(struct http_request *request)
-{
-        struct service_page page;
-        if (!service_page_begin(request, SERVICE_PAGE_MAX, "runs", &page))
-                return;
-        for (const struct service_run *one = service_of(request)->runs; one && !page.more; one = one->next)
-                if (one->watched && strcmp(one->tenant, request->tenant) == 0 && service_page_has(&page, one->number,
-                                                                                                  0))
-                        service_page_add(&page, state_of(one));
-        service_page_answer(request, &page);
 }
 
 void api_delete_run(struct http_request *request)
@@ -385,7 +364,7 @@ void api_delete_run(struct http_request *request)
         bool kept = false;
         if (one && one->run) {
                 run_cancel(one->run);
-                http_json(request, MHD_HTTP_ACCEPTED, state_of(one));
+                http_json(request, MHD_HTTP_ACCEPTED, api_run_state(one));
                 return;
         }
         if (service_of(request)->store && runs_forget(service_of(request)->store, http_part(request, 0),

@@ -91,7 +91,11 @@ void service_page_answer(struct http_request *request, struct service_page *page
                 buf_printf(&page->text, ",\"next\":\"%" PRIu64, page->last);
         if (page->more && page->last_second)
                 buf_printf(&page->text, ".%" PRIu64, page->last_second);
-        if (buf_add(&page->text, page->more ? "\"}" : "}", page->more ? 2 : 1) && !page->is_broken) {
+        if (page->more)
+                buf_printf(&page->text, "\"");
+        if (page->tail)
+                buf_printf(&page->text, ",%s", page->tail);
+        if (buf_add(&page->text, "}", 1) && !page->is_broken) {
                 http_answer(request, MHD_HTTP_OK, "application/json", page->text.bytes, page->text.len);
                 return;
         }

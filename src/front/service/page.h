@@ -20,6 +20,7 @@ struct service_page {
         bool is_broken;               /* a member could not be written */
         uint64_t last, last_second;        /* the numbers of its last member */
         bool more;                         /* further members follow */
+        const char *tail;                  /* further members of the answer, such as "\"truncated\":false"; or NULL */
 };
 
 /*

@@ -6,6 +6,8 @@
 
 #include "front/service/parse.h"
 
+#include <unistd.h>
+
 struct service *service_of(const struct http_request *request)
 {
         return http_owner(request);
@@ -14,6 +16,32 @@ struct service *service_of(const struct http_request *request)
 const struct store_key *service_key(const struct http_request *request)
 {
         return request->key;
+}
+
+/* As service_admit() has it: without a key a user of this host has all rights if he is root or the daemon's user. */
+bool service_is_admin(const struct http_request *request)
+{
+        const struct service *service = service_of(request);
+        const struct store_key *key = service_key(request);
+        uid_t uid;
+        if (key)
+                return key->scopes & SCOPE_ADMIN;
+        if (service->local && request->http == service->local)
+                return http_peer(request, &uid) && (uid == 0 || uid == geteuid());
+        return service->settings->engine.http_keyless;
+}
+
+int service_asked_tenant(struct http_request *request, const char **ret, struct csn_error *err)
+{
+        const char *asked = http_query(request, "tenant");
+        *ret = arena_text(&request->arena, "%s", request->tenant);
+        if (!asked || strcmp(asked, request->tenant) == 0)
+                return 0;
+        if (!service_is_admin(request))
+                return err_set(err, CSN_E_DENIED, 0, "tenant=%.64s: another tenant's things need a key with the scope admin",
+                        asked);
+        *ret = strcmp(asked, "*") == 0 ? NULL : arena_text(&request->arena, "%s", asked);
+        return 0;
 }
 
 int service_draining(const struct service *service, struct csn_error *err)

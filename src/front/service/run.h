@@ -36,6 +36,11 @@ struct service_run {
         bool filed;                        /* after the end: the record is in a file, of the store or `file` */
         uint64_t number;                   /* order in lists; later runs have a higher one */
         uint64_t created_us;
+        int64_t created_ms;
+        /* Of its request, and after its end of the record. */
+        char language[33], profile[65];
+        int status;                        /* enum status; -1: it goes on */
+        double total_ms;
         struct timer expiry;
 };
 

@@ -167,10 +167,20 @@ static void on_encode(void *owner, const struct run_result *result)
                 long_record_write(&one->file, one->service->store, one->tenant, one->record.bytes, one->record.len);
 }
 
+/* What lists show of a run whose request is freed. */
+static void note_end(struct service_run *one, const struct run_result *result)
+{
+        one->status = result->status;
+        one->total_ms = result->timings.total_ms;
+        snprintf(one->language, sizeof one->language, "%s", HAS(result, run_result, language) ? result->language : "");
+        snprintf(one->profile, sizeof one->profile, "%s", HAS(result, run_result, profile) ? result->profile : "");
+}
+
 static void on_done(void *owner, const struct run_result *result)
 {
         struct service_run *one = owner;
         struct service *service = one->service;
+        note_end(one, result);
         if (one->recorded)
                 keep(one);
         if (service_ran_nothing(result))
@@ -289,7 +299,9 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
                 .run = run,
                 .watched = watched,
                 .number = clock_number(&service->newest_run),
-                .created_us = clock_us() };
+                .created_us = clock_us(),
+                .created_ms = time_now_ms(),
+                .status = -1 };
         const struct store_room room = service_room(request);
         long_record_init(&one->file, &room);
         one->expiry = (struct timer){ .fired = on_expiry, .owner = one };

@@ -85,6 +85,7 @@ struct service {
         struct bulk *bulks;
         struct retained kept;              /* results of runs; at most engine.kept_bytes */
         size_t live;                       /* running jobs of requests: runs, bulks, gradings */
+        bool has_page;                     /* this program has the files of the page at /ui/ */
         struct service_ability ability;
         uint64_t started_us;
         uint64_t answers[6];               /* by the first digit of their status */
@@ -148,6 +149,16 @@ int service_admit(struct http_request *request, const char *text, struct csn_err
 bool service_is_claimed(const struct http_request *request);
 /* service_admit() for the service's own routes: the key is in Authorization, X-API-Key or X-Auth-Token. */
 int service_admit_own(struct http_request *request, struct csn_error *err);
+/* ---- pages (admission.c) ---- */
+
+/* Why the page is not shown to a request; NULL: it is shown. */
+const char *service_no_page(const struct http_request *request);
+/*
+ * Check a request for a page or a file of a page: its Host has to be an address, a local name or a name of
+ * http.allowed_hosts, and its Origin, if it has one, the same.  Errors: CSN_E_DENIED.
+ */
+int service_check_page(const struct http_request *request, struct csn_error *err);
+
 /*
  * Check that the key may ask for these tools: without SCOPE_TOOLS a request may only narrow the tools of its profile
  * (NULL: the profile of the settings).  Tools served by the client need no scope.  Errors: CSN_E_DENIED; those of
@@ -169,6 +180,13 @@ json_t *service_tools(const struct http_request *request, const char *profile, b
 struct service *service_of(const struct http_request *request);
 /* The key of an admitted request; NULL: none was needed. */
 const struct store_key *service_key(const struct http_request *request);
+/* Whether the request has the rights of an administrator: by its key, or without keys by its user. */
+bool service_is_admin(const struct http_request *request);
+/*
+ * The tenant that a request asks about, in its arena: its own, or for an administrator the one of ?tenant=; NULL: all.
+ * Errors: CSN_E_DENIED.
+ */
+int service_asked_tenant(struct http_request *request, const char **ret, struct csn_error *err);
 /* The quotas of the request's key; without a key: no limits. */
 struct run_quota service_quota(const struct http_request *request);
 /* Whether the tenant has CPU time left within 24 hours.  Errors: CSN_E_BUSY with *ret_limit, CSN_E_SYSTEM. */

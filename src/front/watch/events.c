@@ -212,7 +212,7 @@ void watch_get_events(struct http_request *request)
         uint64_t after;
         unsigned types;
         if (take_types(request, &types, &err) < 0 || take_after(request, &after, &err) < 0 ||
-                watch_tenant(request, &tenant, &err) < 0 || service_draining(service, &err) < 0) {
+                service_asked_tenant(request, &tenant, &err) < 0 || service_draining(service, &err) < 0) {
                 http_fail(request, &err);
                 return;
         }

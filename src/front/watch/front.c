@@ -9,6 +9,9 @@ struct watch_state *watch_state(const struct service *service)
 static const struct http_route routes[] = {
         { "GET", "/v1/me", NULL, SCOPE_ANY, BODY_NONE, watch_get_me,
                 "The key of the request, what it may do, its quotas and what of them is used.", NULL, &object_me_info },
+        { "GET", "/v1/keys", "limit cursor tenant", SCOPE_ADMIN, BODY_NONE, watch_list_keys,
+                "The keys of all tenants, or of `?tenant=`, newest first: what they may do, their quotas and their last use.", NULL,
+                &object_key_list },
         { "GET", "/v1/events", "types tenant", SCOPE_READ | SCOPE_SANDBOXES | SCOPE_METRICS, BODY_NONE, watch_get_events,
                 "What happens from now on, as events: begins and ends of the tenant's runs, sandboxes and contexts; for keys with the scope metrics changes of pools. "
                 "With `Last-Event-ID` the events after this one come first, as far as they are kept. A stream that is read too slowly ends with the event `lagged`.",
@@ -20,6 +23,7 @@ static const struct http_route routes[] = {
 };
 
 static const struct front_note notes[] = {
+        { watch_list_keys, "200:key_list", "404", NULL, NULL, NULL, NULL },
         { watch_get_events, "200:events|ndjson", NULL, NULL, "Last-Event-ID", NULL, NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };
@@ -36,6 +40,7 @@ static const struct front_value parameters[] = {
 
 static const struct front_tag tags[] = {
         { "/v1/me", "Watching", "Who asks, what happens, and how the figures went." },
+        { "/v1/keys", "Watching", NULL },
         { "/v1/events", "Watching", NULL },
         { "/v1/metrics/series", "Watching", NULL },
         { NULL, NULL, NULL },

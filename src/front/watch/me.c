@@ -1,40 +1,9 @@
 /* GET /v1/me: whose the request is, and what its key may do. */
 #include "front/watch/watch.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "config.h"
 
-/* As service_admit() has it: without a key a user of this host has all rights if he is root or the daemon's user. */
-bool watch_is_admin(const struct http_request *request)
-{
-        const struct service *service = service_of(request);
-        const struct store_key *key = service_key(request);
-        uid_t uid;
-        if (key)
-                return key->scopes & SCOPE_ADMIN;
-        if (service->local && request->http == service->local)
-                return http_peer(request, &uid) && (uid == 0 || uid == geteuid());
-        return service->settings->engine.http_keyless;
-}
-
-int watch_tenant(struct http_request *request, const char **ret, struct csn_error *err)
-{
-        const char *asked = http_query(request, "tenant");
-        *ret = arena_text(&request->arena, "%s", request->tenant);
-        if (!asked || strcmp(asked, request->tenant) == 0)
-                return 0;
-        if (!watch_is_admin(request))
-                return err_set(err, CSN_E_DENIED, 0, "tenant=%.64s: another tenant's things need a key with the scope admin",
-                        asked);
-        *ret = strcmp(asked, "*") == 0 ? NULL : arena_text(&request->arena, "%s", asked);
-        return 0;
-}
-
-/* ---- the answer ---- */
-
-static json_t *scopes_json(unsigned scopes)
+json_t *watch_scopes(unsigned scopes)
 {
         json_t *list = json_array();
         for (size_t i = 0; scope_name(i); i++)
@@ -43,7 +12,7 @@ static json_t *scopes_json(unsigned scopes)
         return list;
 }
 
-static json_t *quotas_json(const struct store_key *key)
+json_t *watch_quotas(const struct store_key *key)
 {
         char usd[40];
         json_t *json = json_pack("{s:I, s:I, s:I, s:I}", "running_max", (json_int_t)key->running_max, "queued_max",
@@ -89,7 +58,7 @@ static json_t *may_json(const struct http_request *request)
         };
         const struct service *service = service_of(request);
         const struct store_key *key = service_key(request);
-        bool admin = watch_is_admin(request);
+        bool admin = service_is_admin(request);
         json_t *json = json_object();
         for (size_t i = 0; i < ARRAY_LEN(rights); i++) {
                 bool has = admin || (key ? key->scopes & rights[i].scopes : rights[i].scopes != SCOPE_ADMIN);
@@ -102,10 +71,12 @@ void watch_get_me(struct http_request *request)
 {
         const struct store_key *key = service_key(request);
         json_t *json = json_pack("{s:s, s:s, s:b, s:o, s:o}", "version", VERSION, "tenant", request->tenant, "admin",
-                (int)watch_is_admin(request), "may", may_json(request), "used",
+                (int)service_is_admin(request), "may", may_json(request), "used",
                 used_json(service_of(request), request->tenant));
         json_object_set_new(json, "key", key ? json_pack("{s:s, s:s}", "id", key->id, "name", key->name) : json_null());
-        json_object_set_new(json, "scopes", key ? scopes_json(key->scopes) : json_null());
-        json_object_set_new(json, "quotas", key ? quotas_json(key) : json_null());
+        json_object_set_new(json, "scopes", key ? watch_scopes(key->scopes) : json_null());
+        json_object_set_new(json, "quotas", key ? watch_quotas(key) : json_null());
+        const char *no_page = service_no_page(request);
+        json_object_set_new(json, "page", no_page ? json_string(no_page) : json_null());
         http_json(request, MHD_HTTP_OK, json);
 }

@@ -3,6 +3,7 @@
  *
  *   front.c    the front: its routes and their description
  *   me.c       GET /v1/me: the caller's key and what it may do
+ *   keys.c     GET /v1/keys: all keys, for an administrator
  *   feed.c     the last events of the daemon in a bounded ring, and the streams that read them
  *   events.c   GET /v1/events: from happenings of the engine and changes of pools to events of the feed
  *   series.c   GET /v1/metrics/series: figures of the last hour, in steps of ten seconds
@@ -123,14 +124,14 @@ void watch_get_series(struct http_request *request);
 
 /* ---- who asks (me.c) ---- */
 
-/* Whether the request has the rights of an administrator: by its key, or without keys by its user. */
-bool watch_is_admin(const struct http_request *request);
-/*
- * The tenant that a request asks about: its own, or for an administrator the one of ?tenant=; NULL: all.  Errors:
- * CSN_E_DENIED.
- */
-int watch_tenant(struct http_request *request, const char **ret, struct csn_error *err);
 void watch_get_me(struct http_request *request);
+/* The scopes of a key as a list, and its quotas (me_quotas).  The caller's references. */
+json_t *watch_scopes(unsigned scopes);
+json_t *watch_quotas(const struct store_key *key);
+
+/* ---- keys (keys.c) ---- */
+
+void watch_list_keys(struct http_request *request);
 
 /* ---- the front (front.c) ---- */
 
