@@ -67,6 +67,7 @@ static const struct {
                       "names the limit, the value and the setting." },
         { "engine", "The engine itself. The *live* ones, all limits and all ceilings are read again when caissond gets\n"
                     "SIGHUP (`caisson serve` passes it on); it says which of the others need a restart." },
+        { "http", "The HTTP interface as browsers see it; all of these are live." },
         { "sessions", "A persistent sandbox with one context in it; see [sandboxes](sandboxes.md)." },
         { "volumes", "File systems of tenants that outlive programs; see [volumes](volumes.md)." },
         { "problems", "Sets of problems that requests to grade name; see [trainers](trainers.md)." },

@@ -92,6 +92,7 @@ static const struct section {
         { "ceilings", &object_limits, offsetof(struct settings, ceilings) },
         { "engine", &object_engine_settings, offsetof(struct settings, engine) },
         { "volumes", &object_volumes_settings, offsetof(struct settings, volumes) },
+        { "http", &object_http_settings, offsetof(struct settings, http) },
         { "problems", &object_problems_settings, offsetof(struct settings, problems) },
         { "images", &object_images_settings, offsetof(struct settings, images) },
         { "docker", &object_docker_settings, offsetof(struct settings, docker) },

@@ -22,7 +22,7 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_volumes_settings, object_problems_settings,
+extern const struct object object_engine_settings, object_volumes_settings, object_http_settings, object_problems_settings,
         object_images_settings,
         object_docker_settings, object_gateway_settings, object_kubernetes_settings,
         object_sessions_settings, object_grading_settings, object_packages_settings,
@@ -46,6 +46,7 @@ struct settings {
         struct limits ceilings;    /* upper bounds for requests */
         struct engine_settings engine;
         struct volumes_settings volumes;                 /* volumes.* */
+        struct http_settings http;                       /* http.* */
         struct problems_settings problems;               /* problems.* */
         struct images_settings images;                   /* images.* */
         struct docker_settings docker;                   /* docker.* */

@@ -27,6 +27,8 @@ static const char *const live[] = {
         "engine.socket_uids",
         "engine.shutdown_ms",
         "sessions.idle",
+        "http.allowed_hosts",
+        "http.web",
         "volumes.max_bytes",
         "volumes.tenant_bytes",
         "volumes.total_bytes",

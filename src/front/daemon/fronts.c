@@ -14,6 +14,7 @@
         X(watch_front) \
         X(mcp_front) \
         X(e2b_front) \
+        X(web_front) \
         X(gateway_front) \
         X(operations_front)
 

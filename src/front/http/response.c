@@ -61,7 +61,8 @@ static void set_response(struct http_request *request, unsigned status, const ch
         MHD_add_response_header(response, "X-Request-Id", request->id);
         MHD_add_response_header(response, "traceparent", traceparent);
         MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-        MHD_add_response_header(response, "Cache-Control", "no-store");
+        if (!MHD_get_response_header(response, "Cache-Control"))
+                MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len)

@@ -9,6 +9,7 @@
 #include "hop/worker.h"
 #include "tools/tools.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 
@@ -200,6 +201,77 @@ static int refuse_other_origins(const struct http_request *request, struct csn_e
         return err_set(err, CSN_E_DENIED, 0, "pages of %.100s may not speak to this server", origin);
 }
 
+/* Bytes of a Host without its port. */
+static size_t name_len(const char *host)
+{
+        const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
+        return end ? (size_t)(end + 1 - host) : strcspn(host, ":");
+}
+
+/* An entry of http.allowed_hosts; its names have no ports. */
+static bool is_allowed_name(const struct service *service, const char *host)
+{
+        size_t len = name_len(host);
+        for (const char *at = service->settings->http.allowed_hosts; *at; at += strcspn(at, ","), at += *at == ',') {
+                at += strspn(at, " \t");
+                if (strcspn(at, ", \t") == len && strncasecmp(at, host, len) == 0)
+                        return len > 0;
+        }
+        return false;
+}
+
+/* A name that a page of others can make point at this host is none of these; an address is no name. */
+static bool is_page_host(const struct service *service, const char *host)
+{
+        char address[64];
+        uint8_t bytes[16];
+        size_t len = name_len(host);
+        bool is_v6 = host[0] == '[';
+        if (credentials_is_local_name(host) || is_allowed_name(service, host))
+                return true;
+        snprintf(address, sizeof address, "%.*s", (int)min_u64(len - (is_v6 ? 2 : 0), sizeof address), host + is_v6);
+        return len > 2 && inet_pton(is_v6 ? AF_INET6 : AF_INET, address, bytes) == 1;
+}
+
+const char *service_no_page(const struct http_request *request)
+{
+        const struct service *service = service_of(request);
+        int mode = service->settings->http.web;
+        if (!service->has_page)
+                return "this program was built without npm, so the page is not in it";
+        if (mode == web_modes_OFF)
+                return "http.web is off";
+        if (mode == web_modes_AUTO && request->http == service->http && !http_is_local(service->http))
+                return "http.web is auto, and others can reach the address of engine.http; set http.web to on";
+        return NULL;
+}
+
+/* The scheme may be https: a proxy before the daemon has the certificate. */
+static bool is_same_origin(const char *origin, const char *host)
+{
+        size_t scheme = strncmp(origin, "http://", 7) == 0 ? 7 : strncmp(origin, "https://", 8) == 0 ? 8 : 0;
+        return scheme && host && strcasecmp(origin + scheme, host) == 0;
+}
+
+int service_check_page(const struct http_request *request, struct csn_error *err)
+{
+        const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
+        if (host && host[0] && !is_page_host(service_of(request), host))
+                return err_set(err, CSN_E_DENIED, 0,
+                        "the name %.100s is not one of this daemon's: call it by an address, or set http.allowed_hosts",
+                        host);
+        if (origin && !is_same_origin(origin, host))
+                return err_set(err, CSN_E_DENIED, 0, "pages of %.100s may not load the page of this daemon", origin);
+        return 0;
+}
+
+/* The page that this daemon shows itself. */
+static bool is_own_page(const struct http_request *request, const char *origin)
+{
+        const char *host = http_header(request, "Host");
+        return !service_no_page(request) && is_same_origin(origin, host) && is_page_host(service_of(request), host);
+}
+
 /*
  * Without a key any request that arrives is answered, and a web page can send requests through a browser on this
  * host: with an Origin (Fetch standard), or under a name of the page's own that resolves to this host (DNS
@@ -208,14 +280,16 @@ static int refuse_other_origins(const struct http_request *request, struct csn_e
 static int refuse_web_pages(const struct http_request *request, struct csn_error *err)
 {
         const char *origin = http_header(request, "Origin"), *host = http_header(request, "Host");
-        if (origin && !is_local_page(request, origin))
+        if (origin && !is_local_page(request, origin) && !is_own_page(request, origin))
                 return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key",
                         origin);
         if (request->caller)
                 return 0;                  /* the gateway has checked the name by which it was found */
-        if (host && host[0] && !credentials_is_local_name(host))
+        if (host && host[0] && !credentials_is_local_name(host) && !is_allowed_name(service_of(request), host))
                 return err_set(err, CSN_E_DENIED, 0,
-                        "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
+                        "without a key only the names localhost, 127.0.0.1 and [::1], and those of http.allowed_hosts, "
+                        "are answered, not %.100s",
+                        host);
         return 0;
 }
 
