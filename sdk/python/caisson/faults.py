@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import collections
 import threading
+import time
 from typing import Any, Deque, Dict, Hashable, List, Mapping, Optional, Sequence
 
-from .batch import pause
+from .attempts import LONGEST_PAUSE, pause_of
 from .client import Client
 from .config import FaultRule
 from .errors import AuthError, CaissonError, EngineError, EngineFault, InvalidRequest, NotFound
@@ -42,7 +43,7 @@ def grade_all(client: Client, requests: Sequence[Mapping[str, Any]], retries: in
         waiting = [number for number in waiting if grades[number].mask and grades[number].retryable]
         if not waiting or attempt == retries:
             break
-        pause(attempt, getattr(error, 'retry_after', None))
+        time.sleep(min(LONGEST_PAUSE, pause_of(attempt, getattr(error, 'retry_after', None))))
     for number, grade in enumerate(grades):
         check_request(number, grade)
     return grades

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import http.client
 import io
-import json
 import socket
 import urllib.parse
 from dataclasses import dataclass
 from typing import Dict, Iterator, Optional
 
-from .errors import CaissonError, InvalidRequest, TimedOut, Unreachable, from_problem
+from .attempts import error_of
+from .errors import CaissonError, InvalidRequest, TimedOut, Unreachable
 
 LOCAL_NAME = 'localhost'
 
@@ -77,14 +77,6 @@ class Address:
         return f'{self.scheme}://{host}{f":{self.port}" if self.port else ""}{self.prefix}'
 
 
-def retry_after_of(headers: http.client.HTTPMessage) -> Optional[float]:
-    """Seconds of the header Retry-After; None without it, or where it is a date."""
-    try:
-        return max(0.0, float(headers.get('Retry-After', '')))
-    except ValueError:
-        return None
-
-
 class Answer:
     """An answer whose body is read by lines or as a whole; a context manager that closes the connection."""
 
@@ -121,12 +113,7 @@ class Answer:
 
     def error(self) -> CaissonError:
         """The exception for a status from 400 on."""
-        text = self.read()
-        try:
-            problem = json.loads(text)
-        except ValueError:
-            problem = {'detail': text.decode('utf-8', 'replace')[:1000] or f'HTTP status {self.status}'}
-        return from_problem(self.status, problem if isinstance(problem, dict) else {}, retry_after_of(self.headers))
+        return error_of(self.status, self.headers, self.read())
 
 
 def broken(address: Address, error: Exception) -> CaissonError:
@@ -156,4 +143,8 @@ def send(address: Address, method: str, path: str, body: bytes, headers: Dict[st
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         raise broken(address, error) from error
+    except BaseException:
+        # KeyboardInterrupt: the server ends the run of a connection that ends.
+        connection.close()
+        raise
     return Answer(address, connection, response)

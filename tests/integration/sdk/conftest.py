@@ -14,7 +14,7 @@ sys.path.insert(0, str(SDK))
 os.environ['PYTHONPATH'] = os.pathsep.join([str(SDK), os.environ.get('PYTHONPATH', '')])
 
 import caisson      # noqa: E402  (the package of the repository, not one that is installed)
-from caisson import batch, config, local     # noqa: E402
+from caisson import attempts, config, local     # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def settings(monkeypatch):
                                                                                           'CAISSON_ALONE', 'CAISSON_REQUIRE')]:
         monkeypatch.delenv(name)
     monkeypatch.setenv('CAISSON_CAISSOND', str(BUILD / 'caissond'))
-    monkeypatch.setattr(batch, 'FIRST_PAUSE', 0.01)
+    monkeypatch.setattr(attempts, 'FIRST_PAUSE', 0.01)
     caisson.configure()
     yield
     caisson.configure()

@@ -21,7 +21,7 @@ BAD = {**GOOD, 'code': 'def f(x):\n    return 2\n'}
 def test_a_program_runs_at_a_private_daemon(client):
     run = client.run('print(int(input()) * 7)', stdin='6\n')
     assert (run.status, run.stdout, run.exit_code, run.ok) == ('completed', '42\n', 0, True)
-    assert run.raise_for_status() is run and run.extra['language'] == 'python'
+    assert run.raise_for_status() is run and run.language == 'python'
 
 
 def test_a_program_that_fails_is_a_result(client):
@@ -133,7 +133,7 @@ def test_a_batch_that_was_not_taken_is_sent_again(fault):
 
 def test_retry_after_of_the_server_is_waited_for(monkeypatch):
     pauses = []
-    monkeypatch.setattr(batch.time, 'sleep', pauses.append)
+    monkeypatch.setattr(time, 'sleep', pauses.append)
     with GradeStub([lambda handler, _: handler.problem(429, 'capacity', retry_after='7'), 'passed']) as stub:
         caisson.Client(stub.url).grade_many([GOOD])
     assert pauses == [7.0]
@@ -186,7 +186,7 @@ def test_a_body_that_the_server_reads_slowly_is_no_timeout():
     request = {'code': 'x' * (24 << 20)}
     with socket.create_server(('127.0.0.1', 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
-        reader = threading.Thread(target=read_slowly, args=(listener, len(batch.encode(request, 0))))
+        reader = threading.Thread(target=read_slowly, args=(listener, len(batch.line_of(request, 0))))
         reader.start()
         began = time.monotonic()
         client = caisson.Client(f'http://127.0.0.1:{listener.getsockname()[1]}', timeout=1, retries=0)
