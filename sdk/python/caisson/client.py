@@ -204,7 +204,7 @@ class Client(BaseClient):
         if on_stdout or on_stderr or toolbox.needs_events:
             with RunStream(self, call, toolbox) as stream:
                 stream.deliver(on_stdout, on_stderr)
-                run = stream.run
+                run = stream.result()
         else:
             run = Run.from_json(self._json(call))
         return self._with_files(run) if fields.get('download') else run
@@ -219,12 +219,12 @@ class Client(BaseClient):
         return run
 
     def stream(self, code: str, language: Optional[str] = 'python', **fields: Any) -> RunStream:
-        """Start a program; iterate over its events, and then `run` has the result.
+        """Start a program, iterate over its events, and take the result.
 
             with client.stream('print(1)') as stream:
                 for event in stream:
                     print(event.type, event.text)
-            print(stream.run.status)
+                print(stream.result().status)
 
         Leaving the block ends a program that goes on.  `fields` are those of run().
         """

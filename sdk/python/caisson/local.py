@@ -111,7 +111,14 @@ class Daemon:
     def start(cls, program: str, settings: Sequence[str]) -> Daemon:
         folder = make_folder()
         path = os.path.join(folder, 's')
-        ours = [f'engine.socket={path}', f'engine.state_dir={folder}/state', 'engine.http=', 'engine.shutdown_ms=0']
+        # The folder is for this user alone, so the socket needs no key; with it the daemon keeps files and records.
+        ours = [
+            f'engine.socket={path}',
+            f'engine.state_dir={folder}/state',
+            f'engine.http=unix:{folder}/h',
+            'engine.http_keyless=true',
+            'engine.shutdown_ms=0',
+        ]
         command = [program, *(word for setting in (*settings, *ours) for word in ('--set', setting))]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         reader, pipe = os.pipe()
@@ -138,7 +145,7 @@ class Daemon:
                 raise
             finally:
                 os.close(reader)
-            daemon = cls(f'{path}.http', pipe, watcher)
+            daemon = cls(os.path.join(folder, 'h'), pipe, watcher)
             daemon.wait_until_ready(program, log)
         return daemon
 

@@ -70,12 +70,12 @@ class Sandbox:
                 content = calls.bytes_of(stdin)
                 threading.Thread(target=feed, args=(stream, content), daemon=True, name='caisson-stdin').start()
             stream.deliver(on_stdout, on_stderr)
-            return stream.process
+            return stream.result()
 
     def start(
         self, command: Union[str, Sequence[str]], *, stdin: bool = False, timeout: Optional[float] = None, **fields: Any
     ) -> ProcessStream:
-        """Start a program; iterate over its events, and then `process` has the result."""
+        """Start a program; iterate over its events, and take result()."""
         body = calls.process_fields(command, timeout, stdin, fields)
         return ProcessStream(self.client, calls.post(self._path('processes'), body))
 

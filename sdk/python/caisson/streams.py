@@ -135,7 +135,7 @@ class Stream:
 
 
 class RunStream(Stream):
-    """The events of a run; `run` is the result.  Tools of this process are called in threads."""
+    """The events of a run.  Tools of this process are called in threads."""
 
     def __init__(self, client: Client, call: Call, toolbox: Toolbox, download: bool = False) -> None:
         self.toolbox = toolbox
@@ -147,8 +147,8 @@ class RunStream(Stream):
     def __enter__(self) -> RunStream:
         return self
 
-    @property
-    def run(self) -> Run:
+    def result(self) -> Run:
+        """The result, after all events."""
         if self._run is None:
             run = Run.from_json(self._record())
             self._run = self.client._with_files(run) if self.download else run
@@ -188,7 +188,7 @@ class RunStream(Stream):
 
 
 class ProcessStream(Stream):
-    """The events of a program in a sandbox; `process` is the result, with all output that was read."""
+    """The events of a program in a sandbox; the result has all output that was read."""
 
     def __init__(self, client: Client, call: Call) -> None:
         self.output: Dict[str, bytearray] = {'stdout': bytearray(), 'stderr': bytearray()}
@@ -201,8 +201,8 @@ class ProcessStream(Stream):
         if event.type in self.output:
             self.output[event.type] += event.content
 
-    @property
-    def process(self) -> Process:
+    def result(self) -> Process:
+        """The result, after all events."""
         process = Process.from_json(self._record())
         process.stdout = self.output['stdout'].decode('utf-8', 'replace')
         process.stderr = self.output['stderr'].decode('utf-8', 'replace')
