@@ -254,6 +254,7 @@ class AsyncProcessStream(AsyncStream):
     async def result(self) -> Process:
         """The result, after all events."""
         process = Process.from_json(await self._record())
+        process.check_started()
         process.stdout = self.output['stdout'].decode('utf-8', 'replace')
         process.stderr = self.output['stderr'].decode('utf-8', 'replace')
         return process

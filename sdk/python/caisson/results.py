@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import html
 import json
@@ -12,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from . import types
 from .decoding import bad_answer
-from .errors import CaissonError
+from .errors import CaissonError, InvalidRequest
 
 PICTURES = ('image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/svg+xml')
 
@@ -50,18 +51,22 @@ class Display:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Display:
-        return cls(**known(cls, value))
+        return cls(**known(cls, {**value, 'data': plain(value.get('data'))}))
 
     @property
     def text(self) -> str:
         return str(self.data.get('text/plain', ''))
 
     def content(self, kind: str) -> Optional[bytes]:
-        """The bytes of a type, or None."""
+        """The bytes of a type, or None; also None where the program put no base64 there."""
         if kind not in self.data:
             return None
         is_text = kind.startswith('text/') or kind in ('image/svg+xml', 'application/json', 'application/javascript')
-        return str(self.data[kind]).encode('utf-8', 'replace') if is_text else decoded(self.data[kind])
+        if is_text:
+            return str(self.data[kind]).encode('utf-8', 'replace')
+        with contextlib.suppress(CaissonError):
+            return decoded(self.data[kind])
+        return None
 
     def _repr_png_(self) -> Optional[bytes]:
         return self.content('image/png')
@@ -266,6 +271,12 @@ class Process:
     @property
     def ok(self) -> bool:
         return self.exit_code == 0
+
+    def check_started(self) -> None:
+        """InvalidRequest where the program could not be started."""
+        error = plain(self.error)
+        if error and self.exit_code is None and self.signal is None:
+            raise InvalidRequest(str(error.get('message', '')), field='command', code=str(error.get('code', '')))
 
     def raise_for_status(self) -> Process:
         if not self.ok:

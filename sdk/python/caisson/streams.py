@@ -204,6 +204,7 @@ class ProcessStream(Stream):
     def result(self) -> Process:
         """The result, after all events."""
         process = Process.from_json(self._record())
+        process.check_started()
         process.stdout = self.output['stdout'].decode('utf-8', 'replace')
         process.stderr = self.output['stderr'].decode('utf-8', 'replace')
         return process

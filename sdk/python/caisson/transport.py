@@ -18,6 +18,9 @@ from .errors import CaissonError, InvalidRequest, TimedOut, Unreachable
 
 LOCAL_NAME = 'localhost'
 
+# http.client raises a ValueError for the length of a chunk that is negative.
+BROKEN = (OSError, http.client.HTTPException, ValueError)
+
 
 class UnixConnection(http.client.HTTPConnection):
     """A connection to a Unix socket."""
@@ -96,10 +99,15 @@ class Answer:
         self.connection.close()
 
     def read(self) -> bytes:
+        has_end = self.response.length is not None or self.response.chunked or self.status in (204, 304)
         try:
-            return self.response.read()
-        except (OSError, http.client.HTTPException) as error:
+            body = self.response.read()
+        except BROKEN as error:
             raise broken(self.address, error) from error
+        if not body and not has_end:
+            # http.client takes a head that breaks off for a whole one.
+            raise Unreachable(f'the answer of {self.address} ends in its head')
+        return body
 
     def lines(self) -> Iterator[bytes]:
         """Lines without their ends.  Unreachable where the body ends before its announced end."""
@@ -108,7 +116,7 @@ class Answer:
                 if not line.endswith(b'\n'):
                     raise Unreachable(f'the answer of {self.address} ends in the middle of a line')
                 yield line.rstrip(b'\n')
-        except (OSError, http.client.HTTPException) as error:
+        except BROKEN as error:
             raise broken(self.address, error) from error
 
     def error(self) -> CaissonError:

@@ -15,6 +15,7 @@ os.environ['PYTHONPATH'] = os.pathsep.join([str(SDK), os.environ.get('PYTHONPATH
 
 import caisson      # noqa: E402  (the package of the repository, not one that is installed)
 from caisson import attempts, config, local     # noqa: E402
+from typescript import Built, needs_node     # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +44,12 @@ def client_of_all():
     gc.collect()
     until(lambda: not alive(watcher))
     assert not local._shared and local.SOCKET_VARIABLE not in os.environ
+
+
+@pytest.fixture(name='typescript', scope='session')
+def compiled_package():
+    """The package of sdk/typescript, compiled."""
+    needs_node()
+    built = Built()
+    yield built
+    built.remove()
