@@ -1,4 +1,4 @@
-/* Requests by fetch; at a Unix socket by node:http.  Time-outs count from the last byte that came. */
+/* Requests by fetch; at a Unix socket by node:http.  A time-out is for the head of an answer, and begins anew with each piece of the body. */
 
 import { badAnswer, fromProblem, InvalidRequest, TimedOut, Unreachable, CaissonError } from './errors.js'
 import { isObject, type Json } from './results.js'

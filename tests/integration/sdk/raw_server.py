@@ -18,7 +18,7 @@ RECORD = {'schema': '1', 'id': 'run_1', 'status': 'completed', 'exit_code': 0, '
 
 
 def answer(body, status='200 OK', kind='application/json', **headers):
-    lines = [f'HTTP/1.1 {status}', f'Content-Type: {kind}', f'Content-Length: {len(body)}']
+    lines = [f'HTTP/1.1 {status}', 'Connection: close', f'Content-Type: {kind}', f'Content-Length: {len(body)}']
     lines += [f'{name.replace("_", "-")}: {value}' for name, value in headers.items()]
     return '\r\n'.join(lines).encode() + b'\r\n\r\n' + body
 
@@ -36,7 +36,7 @@ def chunk(data):
     return b'%x\r\n%s\r\n' % (len(data), data)
 
 
-STREAM = b'HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nLocation: /v1/runs/run_1\r\nTransfer-Encoding: chunked\r\n\r\n'
+STREAM = b'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\nLocation: /v1/runs/run_1\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 
 def events(*values, end=True):
@@ -82,10 +82,11 @@ class Connection:
             return False
 
 
-def drip(data, seconds=0.02):
-    """A function that sends byte by byte."""
+def drip(data, seconds=0.02, begin=0):
+    """A function that sends byte by byte, the first `begin` bytes at once."""
     def send(connection):
-        for number in range(len(data)):
+        connection.send(data[:begin])
+        for number in range(begin, len(data)):
             connection.send(data[number:number + 1])
             time.sleep(seconds)
     return send
