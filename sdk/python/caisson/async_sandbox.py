@@ -185,7 +185,8 @@ class AsyncSandboxFiles:
         return (await self.client._reply(calls.get(self._path(), path=path, format='tar'))).body
 
     async def write_tar(self, path: Path, archive: Content) -> None:
-        """Unpack a tar archive into a folder."""
+        """Unpack a tar archive into a folder, which is made if it does not exist."""
+        await self.change(path, action='folder')
         await self.client._reply(calls.upload('PUT', self._path(), calls.bytes_of(archive), path=path, format='tar'))
 
     async def list(self, path: Path = '.', *, depth: Optional[int] = None) -> List[Entry]:

@@ -141,7 +141,8 @@ class SandboxFiles:
         return self.client._reply(calls.get(self._path(), path=path, format='tar')).body
 
     def write_tar(self, path: Path, archive: Content) -> None:
-        """Unpack a tar archive into a folder."""
+        """Unpack a tar archive into a folder, which is made if it does not exist."""
+        self.change(path, action='folder')
         self.client._reply(calls.upload('PUT', self._path(), calls.bytes_of(archive), path=path, format='tar'))
 
     def list(self, path: Path = '.', *, depth: Optional[int] = None) -> List[Entry]:

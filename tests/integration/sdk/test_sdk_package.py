@@ -1,6 +1,7 @@
 """The distribution caisson-sandbox: it is built and installed without a network, is typed, and needs the standard library alone."""
 
 import ast
+import configparser
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,14 @@ from cli import BUILD, ROOT
 
 SDK = ROOT / 'sdk/python'
 SOURCES = sorted(SDK.glob('caisson/**/*.py'))
+
+
+# An adapter imports its host, and nothing else does.
+HOSTS = {
+    'deepagents': ('deepagents', 'deepagents_code'), 'harbor': ('harbor',), 'inspect_ai': ('inspect_ai',), 'langchain': ('langchain_core',), 'nemo_gym': ('nemo_gym',),
+    'openai_agents': ('agents',), 'smolagents': ('smolagents', 'PIL'), 'verifiers': ('verifiers',), 'rllm': (),
+}
+ADAPTER_LINES_MAX = 150
 
 
 def run(*command, **more):
@@ -68,6 +77,30 @@ def test_the_wheel_works_in_a_clean_environment(built, tmp_path):
     assert path.startswith(f'{place}/lib/') and (version, value) == ('True', '42')
 
 
+def test_the_wheel_declares_the_entry_points_of_hosts(built):
+    wheel, = built.glob('*.whl')
+    with zipfile.ZipFile(wheel) as file:
+        name, = (name for name in file.namelist() if name.endswith('entry_points.txt'))
+        entries = configparser.ConfigParser()
+        entries.read_string(file.read(name).decode())
+        modules = set(file.namelist())
+    found = {group: dict(entries[group]) for group in entries.sections()}
+    assert found == {
+        'inspect_ai': {'caisson': 'caisson.integrations.inspect_ai'},
+        'deepagents_code.sandbox_providers': {'caisson': 'caisson.integrations.deepagents:CaissonProvider'},
+        'nemo_gym.sandbox_providers': {'caisson': 'caisson.integrations.nemo_gym:CaissonProvider'},
+    }
+    assert all(f'{target.partition(":")[0].replace(".", "/")}.py' in modules for group in found.values() for target in group.values())
+
+
+def test_adapters_are_short_and_not_imported_with_the_package():
+    adapters = {path.stem: path for path in (SDK / 'caisson/integrations').glob('[a-z]*.py')}
+    assert set(adapters) == set(HOSTS)
+    assert all(len(path.read_text().splitlines()) <= ADAPTER_LINES_MAX for path in adapters.values())
+    program = 'import sys, caisson, caisson.integrations\nprint([name for name in sys.modules if name.startswith("caisson.integrations.")])'
+    assert run(sys.executable, '-c', program) == '[]\n'
+
+
 def test_the_types_are_whole():
     if not has_module('mypy'):
         pytest.skip('needs mypy, see scripts/setup')
@@ -80,7 +113,7 @@ def test_a_module_imports_the_standard_library_alone(path):
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
     roots = {name.split('.')[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for name in (alias.name for alias in node.names)}
     roots |= {node.module.split('.')[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
-    roots -= {'caisson'}
+    roots -= {'caisson', *HOSTS.get(path.stem, ())} if path.parent.name == 'integrations' else {'caisson'}
     assert roots <= sys.stdlib_module_names, roots - sys.stdlib_module_names
     assert ast.get_docstring(tree), 'a module begins with what it is for'
 
