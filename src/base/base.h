@@ -250,6 +250,16 @@ void id_new_short(char text[static ID_SHORT_DIGITS + 1]);
 /* An id of id_new() as a version 4 UUID (RFC 9562, 5.4), with two random digits less. */
 #define ID_UUID_LEN 36
 void id_new_uuid(char text[static ID_UUID_LEN + 1]);
+/*
+ * An id of id_new() with two zero bits at its end, so that 21 characters of base64url (RFC 4648) stand for all of it.
+ * These characters are never an "i" with 20 characters of id_new_short(), which E2B's ids are.
+ */
+#define ID_COMPACT_LEN 21
+void id_new_compact(char text[static ID_DIGITS + 1]);
+/* The 21 characters of an id of id_new_compact(). */
+void id_to_compact(const char digits[static ID_DIGITS], char ret[static ID_COMPACT_LEN + 1]);
+/* The digits again.  false: the text has another length or other characters. */
+bool id_from_compact(const char *text, size_t len, char ret[static ID_DIGITS + 1]);
 /* The tag of a short id as hexadecimal digits.  false: the first 7 characters are no tag. */
 bool id_short_tag(const char *text, char ret_tag[static 9]);
 /* The seal's digits of an id of either length (ID_DIGITS, ID_SHORT_DIGITS), by the form's bytes. */

@@ -99,6 +99,57 @@ void id_new_short(char text[static ID_SHORT_DIGITS + 1])
         add_seal(text, ID_SHORT_DIGITS);
 }
 
+/* ---- the form of 21 characters ---- */
+
+static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static unsigned digit_of(char digit)
+{
+        return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+/* Three hexadecimal digits are two characters; the last two digits end with two zero bits and are one. */
+void id_to_compact(const char digits[static ID_DIGITS], char ret[static ID_COMPACT_LEN + 1])
+{
+        for (size_t i = 0, at = 0; at < ID_DIGITS; i += 2, at += 3) {
+                unsigned third = at + 2 < ID_DIGITS ? digit_of(digits[at + 2]) : 0;
+                unsigned bits = digit_of(digits[at]) << 8 | digit_of(digits[at + 1]) << 4 | third;
+                ret[i] = base64url[bits >> 6];
+                if (i + 1 < ID_COMPACT_LEN)
+                        ret[i + 1] = base64url[bits & 63];
+        }
+        ret[ID_COMPACT_LEN] = 0;
+}
+
+bool id_from_compact(const char *text, size_t len, char ret[static ID_DIGITS + 1])
+{
+        if (len != ID_COMPACT_LEN)
+                return false;
+        for (size_t i = 0, at = 0; i < len; i += 2, at += 3) {
+                const char *first = text[i] ? strchr(base64url, text[i]) : NULL;
+                const char *second = i + 1 == len ? base64url : text[i + 1] ? strchr(base64url, text[i + 1]) : NULL;
+                if (!first || !second)
+                        return false;
+                unsigned bits = (unsigned)(first - base64url) << 6 | (unsigned)(second - base64url);
+                for (size_t k = 0; k < 3 && at + k < ID_DIGITS; k++)
+                        ret[at + k] = letters[bits >> (8 - 4 * k) & 15];
+        }
+        ret[ID_DIGITS] = 0;
+        return true;
+}
+
+/* The digits of a seal cannot be chosen, so ids are made until one fits: four on average. */
+void id_new_compact(char text[static ID_DIGITS + 1])
+{
+        char compact[ID_COMPACT_LEN + 1];
+        bool is_short;
+        do {
+                id_new(text);
+                id_to_compact(text, compact);
+                is_short = compact[0] == 'i' && strspn(compact + 1, letters) == ID_SHORT_DIGITS;
+        } while (is_short || digit_of(text[ID_DIGITS - 1]) % 4);
+}
+
 bool id_short_tag(const char *text, char ret_tag[static 9])
 {
         uint64_t number = 0;

@@ -116,6 +116,17 @@ static const struct http_route routes[] = {
         ALL("GET", "/sessions"),
         NAMED("*", "/sessions/{id}"),
 
+        /* LibreChat: ids of sessions, files and tokens name their worker */
+        NAMED_KEPT("POST", "/librechat/v1/exec"),
+        NAMED_KEPT("POST", "/librechat/v1/exec/programmatic"),
+        NEW_STREAM("POST", "/librechat/v1/upload"),
+        NEW_STREAM("POST", "/librechat/v1/upload/batch"),
+        ID("GET", "/librechat/v1/download/{session}/{file}"),
+        ID("*", "/librechat/v1/files/{session}"),
+        ID("*", "/librechat/v1/files/{session}/{file}"),
+        ID("GET", "/librechat/v1/sessions/{session}/objects/{file}"),
+        ANY("/librechat/v1/health"),
+
         /* files of an E2B sandbox, by a signature or a token alone */
         { "*", "/files", "*", 0, KEPT, forward_search, "At the worker that knows the signature.", NULL, NULL },
 

@@ -124,6 +124,19 @@ static const char *kept_file(json_t *body)
         return NULL;
 }
 
+/* Members of a body of LibreChat that are an id, of a program that waits for results and of a session. */
+static const char *const librechat_members[] = { "continuation_token", "session_id" };
+
+static const char *librechat_id(const struct http_request *request, json_t *body)
+{
+        const char *text = NULL;
+        if (strncmp(request->path, "/librechat/", strlen("/librechat/")) != 0)
+                return NULL;
+        for (size_t i = 0; i < ARRAY_LEN(librechat_members) && !text; i++)
+                text = json_string_value(json_object_get(body, librechat_members[i]));
+        return text;
+}
+
 /* Whether the body could have one of the members: without, it need not be parsed. */
 static bool may_name(const struct buf *body)
 {
@@ -131,6 +144,9 @@ static bool may_name(const struct buf *body)
                 return false;
         for (size_t i = 0; i < ARRAY_LEN(named_members); i++)
                 if (memmem(body->bytes, body->len, named_members[i].member, strlen(named_members[i].member)))
+                        return true;
+        for (size_t i = 0; i < ARRAY_LEN(librechat_members); i++)
+                if (memmem(body->bytes, body->len, librechat_members[i], strlen(librechat_members[i])))
                         return true;
         return memmem(body->bytes, body->len, "\"id\"", 4);
 }
@@ -151,7 +167,7 @@ static bool name_in_body(struct http_request *request, struct target_name *ret)
         const char *user = json_string_value(json_object_get(body, "user"));
         if (user && text && strcmp(ret->kind, "workspace") == 0)
                 ret->user = arena_copy(&request->arena, user, strlen(user));
-        if (!text && (text = kept_file(body))) {
+        if (!text && ((text = kept_file(body)) || (text = librechat_id(request, body)))) {
                 ret->kind = "id";
                 ret->name = arena_copy(&request->arena, text, strlen(text));
         }

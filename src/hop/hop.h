@@ -49,9 +49,9 @@ void hop_keys_free(struct hop_keys *keys);   /* NULL is allowed */
  */
 void hop_name_ids(const struct hop_keys *keys, const char *tag);
 /*
- * The tag in an id of either form, with or without a prefix as in "run_" and in "i" of E2B, or of a UUID by
- * id_new_uuid(); the id begins at `text` and has `len` bytes.  false: the text is no id that a worker with one of the
- * keys has made.
+ * The tag in an id of either form, with or without a prefix as in "run_" and in "i" of E2B, of a UUID by id_new_uuid(),
+ * or of the 21 characters of id_to_compact(); the id begins at `text` and has `len` bytes.  false: the text is no id
+ * that a worker with one of the keys has made.
  */
 bool hop_tag_of(const struct hop_keys *keys, const char *text, size_t len, char ret_tag[HOP_TAG_LEN + 1]);
 /*

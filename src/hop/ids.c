@@ -39,8 +39,8 @@ static size_t prefix_of(const char *text, size_t len)
         return len == 1 + HOP_SHORT_ID_LEN && text[0] == 'i';
 }
 
-/* Copy the digits behind a prefix, without the hyphens of a UUID.  Returns their number; 0: the text is no id. */
-static size_t digits_of(const char *text, size_t len, char ret[static HOP_ID_LEN + 1])
+/* Copy the digits behind a prefix, without the hyphens of a UUID.  Returns their number; 0: the text is no such id. */
+static size_t plain_digits(const char *text, size_t len, char ret[static HOP_ID_LEN + 1])
 {
         size_t n = 0, skip = prefix_of(text, len);
         bool is_uuid = len - skip == ID_UUID_LEN;
@@ -56,6 +56,13 @@ static size_t digits_of(const char *text, size_t len, char ret[static HOP_ID_LEN
         ret[n] = 0;
         bool is_hex = n == HOP_ID_LEN && strspn(ret, "0123456789abcdef") == n;
         return is_hex || n == HOP_SHORT_ID_LEN ? n : 0;
+}
+
+/* The same of an id in any form; see id_to_compact(). */
+static size_t digits_of(const char *text, size_t len, char ret[static HOP_ID_LEN + 1])
+{
+        size_t n = plain_digits(text, len, ret);
+        return !n && id_from_compact(text, len, ret) ? HOP_ID_LEN : n;
 }
 
 bool hop_tag_unsealed(const char *text, size_t len, char ret_tag[HOP_TAG_LEN + 1])

@@ -157,6 +157,8 @@ static const struct {
         { "var/tmp", "../tmp" },               { "var/run", "../run" },
         { "etc/os-release", "../usr/lib/os-release" }, { "etc/mtab", "../proc/self/mounts" },
         { "node_modules", "opt/node_modules" },
+        /* The work folder of other code interpreters, whose models write there; volumes cover all of /mnt. */
+        { SANDBOX_VOLUMES "/data" + 1, "../home/user" },
 };
 
 static const struct {

@@ -41,6 +41,12 @@ void files_make_id(char id[static FILE_ID_MAX])
         id_new(id + strlen(ID_PREFIX));
 }
 
+void files_make_compact_id(char id[static FILE_ID_MAX])
+{
+        snprintf(id, FILE_ID_MAX, ID_PREFIX);
+        id_new_compact(id + strlen(ID_PREFIX));
+}
+
 static int insert(struct store *store, const void *row, struct csn_error *err)
 {
         const struct store_file *file = row;

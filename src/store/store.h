@@ -417,6 +417,7 @@ typedef void store_discard(void *owner, const char *share, int dir_fd, const cha
 void store_set_discard(struct store *store, store_discard *discard, void *owner);
 
 void files_make_id(char id[static FILE_ID_MAX]);
+void files_make_compact_id(char id[static FILE_ID_MAX]);       /* of id_new_compact() */
 /* Check for a valid Linux file name.  Errors: CSN_E_INPUT, field name. */
 int files_check_name(const char *name, size_t len, struct csn_error *err);
 /*

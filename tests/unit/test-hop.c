@@ -190,6 +190,43 @@ static void ids_of_each_form_name_their_worker(void)
         hop_keys_free(keys);
 }
 
+static void ids_of_21_characters_stand_for_their_digits_and_name_their_worker(void)
+{
+        static const char *const none[] = {
+                "", "AAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAA.", "AAAAAAAAAA/AAAAAAAAAA",
+                "AAAAAAAAAAAAAAAAAAAA=", "\303\274AAAAAAAAAAAAAAAAAAA",
+        };
+        struct hop_keys *keys = keys_of(NEW "\n" OLD "\n");
+        char id[ID_DIGITS + 1], again[ID_DIGITS + 1], compact[ID_COMPACT_LEN + 1];
+        for (int tagged = 0; tagged < 2; tagged++) {
+                hop_name_ids(keys, "88badcaf");        /* compact ids of this tag begin with i, as those of E2B do */
+                if (!tagged)
+                        id_set_form(NULL);
+                for (int i = 0; i < 200; i++) {
+                        id_new_compact(id);
+                        id_to_compact(id, compact);
+                        CHECK(strlen(compact) == 21 && strlen(id) == 32 && (!tagged || compact[0] == 'i'));
+                        CHECK(id_from_compact(compact, 21, again) && strcmp(id, again) == 0);
+                        char tag[HOP_TAG_LEN + 1];
+                        bool found = hop_tag_of(keys, compact, 21, tag);
+                        CHECK(found == tagged && (!found || strcmp(tag, "88badcaf") == 0));
+                        if (!tagged)
+                                continue;
+                        compact[20] = compact[20] == 'Q' ? 'g' : 'Q';
+                        CHECK(!hop_tag_of(keys, compact, 21, tag) && hop_tag_unsealed(compact, 21, tag));
+                }
+        }
+        id_set_form(NULL);
+        id_to_compact("00000000000000000000000000000000", compact);
+        CHECK(strcmp(compact, "AAAAAAAAAAAAAAAAAAAAA") == 0);
+        id_to_compact("fffffffffffffffffffffffffffffffc", compact);
+        CHECK(strcmp(compact, "_____________________") == 0);
+        for (size_t i = 0; i < ARRAY_LEN(none); i++)
+                CHECK(!id_from_compact(none[i], strlen(none[i]), again));
+        CHECK(!id_from_compact("AAAAAAAAAAAAAAAAAAAA\0", 21, again));
+        hop_keys_free(keys);
+}
+
 static void every_changed_digit_breaks_the_seal(void)
 {
         struct hop_keys *keys = keys_of(OLD);
@@ -335,6 +372,7 @@ int main(void)
         RUN(a_wrong_new_content_leaves_the_old_keys);
         RUN(a_mounted_secret_is_followed_through_its_links);
         RUN(ids_of_each_form_name_their_worker);
+        RUN(ids_of_21_characters_stand_for_their_digits_and_name_their_worker);
         RUN(every_changed_digit_breaks_the_seal);
         RUN(texts_that_are_no_ids_name_none);
         RUN(ids_outlive_their_secret_without_a_seal);

@@ -51,7 +51,10 @@ struct run_storage {
          * of the storage but what is the run's.  begin() may be NULL.
          */
         void (*begin)(void *owner);
-        /* Keep an output file: everything that can be read from fd.  *ret_url tells where the file is afterwards. */
+        /*
+         * Keep an output file: everything that can be read from fd.  name: with its folders.  *ret_url tells where the
+         * file is afterwards.
+         */
         int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
                 struct arena *arena, char **ret_url, struct csn_error *err);
         /*
@@ -133,6 +136,7 @@ struct launch {
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
         bool persistent;                       /* a persistent sandbox: programs of any language follow */
         bool compile_only;                     /* compile the program and do not run it */
+        bool awaits;                           /* see run_set_awaits() */
         bool builds;                           /* installs packages: the request may name an internal profile */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
         void *storage_owner;

@@ -231,6 +231,8 @@ static void build_argv(struct launch *launch)
                 buf_printf(&options, ",graded=1,alone=%d", launch->backend == &backend_native);
         else if (launch->ahead == image_DATA)
                 buf_printf(&options, ",figures=1");
+        if (launch->awaits)
+                buf_printf(&options, ",awaits=1");
         if (HAS(request, run_request, prelude) && !launch->compile_only)
                 buf_printf(&options, ",prelude=%s", launch->language->prelude);
         for (size_t i = 0; i < request->preload_n; i++)

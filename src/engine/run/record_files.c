@@ -37,7 +37,6 @@ static void export_file(struct run *run, const struct file_found *found, const c
 static void keep_file(struct run *run, const struct file_found *found, struct output_file *file)
 {
         const struct run_request *request = &run->launch.request;
-        const char *slash = strrchr(found->name, '/');
         struct csn_error err;
         char *url = NULL;
         if (found->error || HAS(file, output_file, url) || HAS(file, output_file, error))
@@ -45,7 +44,7 @@ static void keep_file(struct run *run, const struct file_found *found, struct ou
         auto_fd fd = files_open(run->home_fd, found->name, &err);
         if (fd < 0 ||
                 run->launch.storage->keep(run->launch.storage_owner, run->id, request->user ? request->user : "",
-                        slash ? slash + 1 : found->name, found->mime, fd, &run->launch.arena, &url, &err) < 0)
+                        found->name, found->mime, fd, &run->launch.arena, &url, &err) < 0)
                 note_error(run, file, err.text);
         else
                 SET(file, output_file, url, url);

@@ -482,6 +482,16 @@ struct run *run_new(struct engine *engine)
         return run;
 }
 
+void run_make_compact_id(struct run *run)
+{
+        id_new_compact(run->id + 4);
+}
+
+void run_set_awaits(struct run *run)
+{
+        run->launch.awaits = true;
+}
+
 void run_free(struct run *run)
 {
         if (!run)

@@ -96,6 +96,14 @@ struct usage_listener {
         bool (*used)(void *owner, const char *owner_key, uint64_t *ret_cpu_ms);
 };
 
+/* Give the run an id of id_new_compact(). */
+void run_make_compact_id(struct run *run);
+/*
+ * The statements of a Python program are the body of a coroutine where the program has `await` or `return` outside of
+ * functions.  Other languages are not affected.
+ */
+void run_set_awaits(struct run *run);
+
 /* Start at once, past the queue: another run that is running waits for this one. */
 void run_set_skips_queue(struct run *run);
 /*

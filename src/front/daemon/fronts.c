@@ -12,6 +12,7 @@
         X(nemo_front) \
         X(reward_front) \
         X(watch_front) \
+        X(librechat_front) \
         X(mcp_front) \
         X(e2b_front) \
         X(web_front) \

@@ -26,6 +26,7 @@ struct storage {
         struct csn_error full;         /* why nothing can be kept; code 0: no reason */
         struct kept *first, **last;
         uint64_t keep_ms;
+        bool in_session;               /* see run_storage_set_session() */
         char tenant[TENANT_MAX + 1];
         struct workspace workspace;
 };
@@ -89,6 +90,32 @@ static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
         }
 }
 
+/* ---- names with folders ---- */
+
+char *stored_name_of_path(struct arena *arena, const char *path)
+{
+        char *name = arena_alloc(arena, 3 * strlen(path) + 1), *to = name;
+        for (const char *at = path; *at; at++)
+                if (*at == '/' || *at == '%')
+                        to += sprintf(to, "%%%02X", (unsigned char)*at);
+                else
+                        *to++ = *at;
+        *to = 0;
+        return name;
+}
+
+char *stored_path_of_name(struct arena *arena, const char *name)
+{
+        char *path = arena_text(arena, "%s", name), *to = path;
+        for (const char *at = name; *at; to++) {
+                bool is_slash = strncmp(at, "%2F", 3) == 0, is_percent = strncmp(at, "%25", 3) == 0;
+                *to = is_slash ? '/' : is_percent ? '%' : *at;
+                at += is_slash || is_percent ? 3 : 1;
+        }
+        *to = 0;
+        return path;
+}
+
 static int on_keep(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
         struct arena *arena, char **ret_url, struct csn_error *err)
 {
@@ -104,14 +131,16 @@ static int on_keep(void *owner, const char *run_id, const char *user, const char
                 incoming_close(incoming);
                 return -err->code;
         }
+        const char *slash = strrchr(name, '/');
         struct kept *kept = arena_alloc(arena, sizeof *kept);
         *kept = (struct kept){ .incoming = incoming,
-                .file = { .name = arena_text(arena, "%s", name),
+                .file = { .name = storage->in_session ? stored_name_of_path(arena, name)
+                                                      : arena_text(arena, "%s", slash ? slash + 1 : name),
                         .mime = arena_text(arena, "%s", mime),
                         .run = arena_text(arena, "%s", run_id),
                         .user = arena_text(arena, "%s", user),
                         .expires_ms = time_now_ms() + (int64_t)storage->keep_ms } };
-        files_make_id(kept->file.id);
+        storage->in_session ? files_make_compact_id(kept->file.id) : files_make_id(kept->file.id);
         kept->url = arena_text(arena, "sandbox:/v1/files/%s", kept->file.id);
         *storage->last = kept;
         storage->last = &kept->next;
@@ -180,7 +209,7 @@ static void on_leave(void *owner)
         workspace_leave(&storage->workspace, engine_workers(storage->engine));
 }
 
-void run_storage_set(const struct http_request *request, struct run *run)
+static struct storage *set_storage(const struct http_request *request, struct run *run)
 {
         static const struct run_storage functions = { .find = on_find,
                 .open = on_open,
@@ -195,7 +224,7 @@ void run_storage_set(const struct http_request *request, struct run *run)
         const struct service *service = service_of(request);
         const struct store_key *key = service_key(request);
         if (!service->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
-                return;
+                return NULL;
         struct storage *storage = arena_alloc(run_arena(run), sizeof *storage);
         *storage = (struct storage){ .store = service->store,
                 .engine = service->engine,
@@ -205,6 +234,20 @@ void run_storage_set(const struct http_request *request, struct run *run)
         storage->last = &storage->first;
         snprintf(storage->tenant, sizeof storage->tenant, "%s", request->tenant);
         run_set_storage(run, &functions, storage);
+        return storage;
+}
+
+void run_storage_set(const struct http_request *request, struct run *run)
+{
+        set_storage(request, run);
+}
+
+bool run_storage_set_session(const struct http_request *request, struct run *run)
+{
+        struct storage *storage = set_storage(request, run);
+        if (storage)
+                storage->in_session = true;
+        return storage;
 }
 
 int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err)

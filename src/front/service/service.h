@@ -271,6 +271,14 @@ void service_ready_close(struct service *service);
 
 /* Let a run of this request keep files, if the key has SCOPE_FILES. */
 void run_storage_set(const struct http_request *request, struct run *run);
+/*
+ * The same in place of run_storage_set(), for a front with sessions: files have ids of id_new_compact(), and names by
+ * stored_name_of_path().  false: the run can keep no files.
+ */
+bool run_storage_set_session(const struct http_request *request, struct run *run);
+/* A path as a name of a stored file, which has no slash: "%2F" is a slash, "%25" a percent sign; and the path again. */
+char *stored_name_of_path(struct arena *arena, const char *path);
+char *stored_path_of_name(struct arena *arena, const char *name);
 /* Whether the workspace that a request names is free now.  Errors: CSN_E_BUSY. */
 int run_storage_is_free(const struct http_request *request, const struct run_request *given, struct csn_error *err);
 /* Remove unfinished files of dead daemons. */

@@ -8,7 +8,7 @@ import os
 answers = {}
 for pattern in ("/root", "/root/*", "/root/.ssh/*", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/machine-id", "/etc/ssh", "/etc/fstab",
                 "/etc/crontab", "/etc/kubernetes", "/etc/docker", "/etc/ssl/private", "/etc/caisson", "/var/log", "/var/spool", "/var/lib/dpkg",
-                "/var/lib/docker", "/var/run/secrets", "/run/*", "/boot", "/mnt", "/media", "/srv", "/sys", "/sys/fs/cgroup", "/work", "/build",
+                "/var/lib/docker", "/var/run/secrets", "/run/*", "/boot", "/mnt/[!d]*", "/media", "/srv", "/sys", "/sys/fs/cgroup", "/work", "/build",
                 "/home/[!u]*", "/.dockerenv", "/lost+found", "/dev/mem", "/tmp/*", os.environ["HOST_FILE"],
                 "/proc/self/root/root", "/proc/thread-self/root/etc/shadow", "/../../root"):
     found = glob.glob(pattern) if "*" in pattern else [pattern]

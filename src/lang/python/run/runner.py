@@ -189,13 +189,16 @@ class Channel:
             send_frame(self.where, kind, 0, payload[start:])
 
 
+COROUTINE = b'async def __program__():\n pass\n__import__("asyncio").run(__program__())\n'
+
+
 def parse_options(text, **defaults):
     defaults.update(pair.partition('=')[::2] for pair in text.split(','))
     return defaults
 
 
 def read_options(text):
-    options = parse_options(text, value_max='200000', preload='', compile_only='0', graded='0', alone='0', figures='0', prelude='')
+    options = parse_options(text, value_max='200000', preload='', compile_only='0', graded='0', alone='0', figures='0', prelude='', awaits='0')
     limit = options['value_max']
     options['value_max'] = int(limit) if limit.isdigit() else 200000
     options['preload'] = [name for name in options['preload'].split(':') if name]
@@ -294,6 +297,21 @@ def compile_whole(source, path):
     except (MemoryError, RecursionError):
         # The objects of a tree may nest less deeply than what the compiler itself reads.
         return compile(source, path, 'exec', 0, True), None
+
+
+def compile_awaiting(source, path):
+    """The same of a program that may have `await` and `return` outside of functions: then its statements are the body of a coroutine."""
+    try:
+        return compile_program(source, path)
+    except SyntaxError as mistake:
+        try:
+            tree, body = compile(COROUTINE, path, 'exec', PyCF_ONLY_AST, True), compile(source, path, 'exec', PyCF_ONLY_AST, True).body
+            tree.body[0].body = body or tree.body[0].body
+            return compile(tree, path, 'exec', 0, True), None
+        except SyntaxError:
+            BaseException.__traceback__.__set__(mistake, None)
+            mistake.__context__ = None
+            raise mistake from None
 
 
 def folder_of(path):
@@ -461,7 +479,8 @@ class Runner:
             raise SystemExit(USAGE_EXIT) from None
         mistake = self.mistake
         try:
-            code, last = self.compiled or compile_program(self.source, self.path) if mistake is None else (None, None)
+            compiled = self.compiled or (compile_awaiting if self.options['awaits'] == '1' else compile_program)(self.source, self.path) if mistake is None else None
+            code, last = compiled or (None, None)
         except BaseException as error:
             mistake = error
         if not role:
