@@ -81,12 +81,32 @@ static json_t *files_json(const struct librechat_exec *exec, const struct run_re
         return list;
 }
 
-/* Files that could not be kept have a reason, which the model alone can act on. */
+static bool is_lost(const struct output_file *file)
+{
+        return HAS(file, output_file, error) && strcmp(file->error, RUN_FILE_UNCHANGED) != 0;
+}
+
+/* LibreChat warns the model of files that were not kept. */
+static void add_delivery(json_t *answer, const struct run_result *result)
+{
+        size_t kept = 0, lost = 0;
+        for (size_t i = 0; i < result->files_n; i++) {
+                lost += is_lost(&result->files[i]);
+                kept += HAS(&result->files[i], output_file, url);
+        }
+        if (lost)
+                json_object_set_new(answer, "artifact_delivery",
+                        json_pack("{s:s, s:s, s:I, s:I, s:I}", "code", "artifact_delivery_failed", "status",
+                                kept ? "partial" : "failed", "attempted", (json_int_t)(kept + lost), "delivered",
+                                (json_int_t)kept, "failed", (json_int_t)lost));
+}
+
+/* The reason why a file was not kept. */
 static void add_lost(const struct run_result *result, struct buf *stderr_text)
 {
         for (size_t i = 0; i < result->files_n; i++) {
                 const struct output_file *file = &result->files[i];
-                if (HAS(file, output_file, error) && strcmp(file->error, RUN_FILE_UNCHANGED) != 0)
+                if (is_lost(file))
                         buf_printf(stderr_text, "%s" LIBRECHAT_FOLDER "/%.200s was not kept: %.300s\n",
                                 stderr_text->len && stderr_text->bytes[stderr_text->len - 1] != '\n' ? "\n" : "",
                                 file->name, file->error);
@@ -144,6 +164,7 @@ json_t *librechat_answer(const struct librechat_exec *exec, const struct run_res
         json_object_set_new(json, "session_id", json_string(session));
         json_object_set_new(json, "files", files_json(exec, result, session));
         json_object_set_new(json, "run", run);
+        add_delivery(json, result);
         json_object_set_new(json, "language", json_string(exec->language->name));
         arena_done(&arena);
         return json;
@@ -183,6 +204,7 @@ json_t *librechat_programmatic_answer(const struct librechat_exec *exec, const s
                 stderr_json(result, &ending), "files", files_json(exec, result, session));
         if (error)
                 json_object_set_new(json, "error", json_string(error));
+        add_delivery(json, result);
         arena_done(&arena);
         return json;
 }

@@ -6,6 +6,13 @@
 
 #define RETRY_S 1                          /* seconds, where the limit says nothing */
 
+/* Headers that ask for something that is not here, and the codes of which LibreChat tells the model not to try again. */
+static const struct { const char *header, *code;
+} capabilities[] = {
+        { LIBRECHAT_PROFILE_HEADER, "execution_profile_mismatch" },
+        { LIBRECHAT_WORKSPACE_HEADER, "stateful_workspace_unsupported" },
+};
+
 /* LibreChat reads error and retry_after_seconds of a 429 (@librechat/agents, CodeExecutor.ts). */
 static json_t *problem_json(struct http_request *request, unsigned status, uint64_t retry_s, const char *text)
 {
@@ -22,7 +29,11 @@ static json_t *problem_json(struct http_request *request, unsigned status, uint6
 void librechat_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         unsigned as = status == MHD_HTTP_UNPROCESSABLE_CONTENT ? MHD_HTTP_BAD_REQUEST : status;
-        http_json(request, as, problem_json(request, as, RETRY_S, error->text));
+        json_t *json = problem_json(request, as, RETRY_S, error->text);
+        for (size_t i = 0; i < ARRAY_LEN(capabilities); i++)
+                if (strcmp(capabilities[i].header, error->field) == 0)
+                        json_object_set_new(json, "code", json_string(capabilities[i].code));
+        http_json(request, as, json);
 }
 
 void librechat_fail(struct http_request *request, const struct csn_error *error)

@@ -25,6 +25,10 @@
 #define LIBRECHAT_TOOLS_MAX 200            /* of a request to /exec/programmatic */
 #define LIBRECHAT_FOLDER "/mnt/data"       /* a link to the home directory */
 
+/* Headers of @librechat/agents by which a request names an environment. */
+#define LIBRECHAT_PROFILE_HEADER "X-CodeAPI-Expected-Profile"
+#define LIBRECHAT_WORKSPACE_HEADER "X-LibreChat-Code-Workspace-ID"
+
 /* A file that a request names; texts live in the arena of the request's run, or of the programmatic execution. */
 struct librechat_file {
         char session[ID_COMPACT_LEN + 1], id[ID_COMPACT_LEN + 1];

@@ -16,9 +16,10 @@
 #define KEEP_US SERVICE_KEEP_US            /* for which a token is valid */
 #define ROUNDS_MAX 100                     /* runs of one program */
 #define BYTES_MAX (4 * MIB)                /* of the program, its tools, and its history as JSON */
-#define PAUSED_MAX 256                     /* of all tenants */
-#define PAUSED_TENANT_MAX 32
-#define PAUSED_BYTES_MAX (64 * MIB)        /* of all tenants */
+#define PAUSED_MAX 1024                    /* of all tenants */
+#define PAUSED_BYTES_MAX (128 * MIB)
+#define PAUSED_TENANT_MAX 64               /* of one tenant, whose oldest goes beyond that */
+#define PAUSED_TENANT_BYTES_MAX (16 * MIB)
 #define TOKEN_PREFIX "lct_"
 #define CALLS_AT_ONCE 64                   /* as the field concurrent has it */
 #define PAYLOAD_BYTES (1 * MIB)            /* of the arguments of a call, and of its result */
@@ -96,19 +97,33 @@ static size_t json_bytes(const json_t *json)
         return json_dumpb(json, NULL, 0, JSON_COMPACT);
 }
 
+/* Clients leave programs behind, so a tenant with many loses its oldest. */
+static void make_room(struct programmatic *one)
+{
+        size_t n = 1, bytes = one->bytes;
+        for (struct programmatic *other = librechat_state(one->service)->paused, *next; other; other = next) {
+                next = other->next;
+                if (strcmp(other->tenant, one->tenant) != 0)
+                        continue;
+                n++;
+                bytes += other->bytes;
+                if (n <= PAUSED_TENANT_MAX && bytes <= PAUSED_TENANT_BYTES_MAX)
+                        continue;
+                unpause(other);
+                programmatic_free(other);
+        }
+}
+
 /* Errors: CSN_E_BUSY. */
 static int pause_one(struct programmatic *one, struct csn_error *err)
 {
         struct librechat_state *state = librechat_state(one->service);
-        size_t own = 0;
-        for (const struct programmatic *other = state->paused; other; other = other->next)
-                own += strcmp(other->tenant, one->tenant) == 0;
         one->bytes = json_bytes(one->ours) + json_bytes(one->history) + json_bytes(one->pending);
-        if (own >= PAUSED_TENANT_MAX || state->paused_n >= PAUSED_MAX ||
-                state->paused_bytes + one->bytes > PAUSED_BYTES_MAX)
+        make_room(one);
+        if (state->paused_n >= PAUSED_MAX || state->paused_bytes + one->bytes > PAUSED_BYTES_MAX)
                 return err_set(err, CSN_E_BUSY, 0,
-                        "too many programs wait for the results of tools: %zu of this key, %zu in all; at most %d and %d may",
-                        own, state->paused_n, PAUSED_TENANT_MAX, PAUSED_MAX);
+                        "%zu programs wait for the results of tools, with %zu bytes; at most %d with %llu bytes may",
+                        state->paused_n, state->paused_bytes, PAUSED_MAX, PAUSED_BYTES_MAX);
         snprintf(one->token, sizeof one->token, TOKEN_PREFIX);
         id_new(one->token + strlen(TOKEN_PREFIX));
         one->next = state->paused;

@@ -21,6 +21,13 @@ static int text_member(const json_t *body, const char *name, const char **ret, s
         return 0;
 }
 
+/* Whether the request's programs may keep files, and get files. */
+static bool can_keep(const struct http_request *request)
+{
+        const struct store_key *key = service_key(request);
+        return service_of(request)->store && (!key || (key->scopes & (SCOPE_FILES | SCOPE_ADMIN)));
+}
+
 /* ---- files ---- */
 
 /* An id of LibreChat; older clients send session_id in place of storage_session_id. */
@@ -158,25 +165,23 @@ static int read_program(const struct http_request *request, const json_t *body, 
                 return -err->code;
         json_object_set(ours, "code", code);
         json_object_set_new(ours, "language", json_string(exec->language->name));
-        json_object_set_new(ours, "exports", json_pack("[{s:s}]", "pattern", "*"));
+        if (can_keep(request))
+                json_object_set_new(ours, "exports", json_pack("[{s:s}]", "pattern", "*"));
         if (user)
                 json_object_set(ours, "user", json_object_get(body, "user_id"));
         return 0;
 }
 
-/* A file of the user may have the name of the program's own file. */
-static void choose_name(struct librechat_exec *exec, json_t *ours)
+static int check_environment(const struct http_request *request, struct csn_error *err)
 {
-        const char *name = exec->language->file;
-        char other[80];
-        for (size_t i = 0, n = 1; i < exec->files_n; i++)
-                if (strcmp(exec->files[i].name, name) == 0) {
-                        snprintf(other, sizeof other, "program%zu.%.40s", n++, exec->language->file);
-                        name = other;
-                        i = SIZE_MAX; /* from the first file on again */
-                }
-        if (name != exec->language->file)
-                json_object_set_new(ours, "name", json_string(name));
+        const char *profile = http_header(request, LIBRECHAT_PROFILE_HEADER);
+        if (profile && strcmp(profile, "default") != 0)
+                return err_field(err, LIBRECHAT_PROFILE_HEADER,
+                        "the execution profile %.40s is not served here; the only one is default", profile);
+        if (http_header(request, LIBRECHAT_WORKSPACE_HEADER))
+                return err_field(err, LIBRECHAT_WORKSPACE_HEADER,
+                        "workspaces that last are not served here; leave the header out and name files");
+        return 0;
 }
 
 int librechat_read(const struct http_request *request, json_t *body, const char *language, struct arena *arena,
@@ -184,11 +189,7 @@ int librechat_read(const struct http_request *request, json_t *body, const char 
 {
         json_t *ours = json_object();
         *ret = (struct librechat_exec){ 0 };
-        const char *profile = http_header(request, "X-CodeAPI-Expected-Profile");
-        int rc = 0;
-        if (profile && strcmp(profile, "default") != 0)
-                rc = err_field(err, "X-CodeAPI-Expected-Profile",
-                        "the execution profile %.40s is not served here; the only one is default", profile);
+        int rc = check_environment(request, err);
         rc = rc < 0 ? rc : read_program(request, body, language, ours, ret, err);
         rc = rc < 0 ? rc : add_args(ours, member(body, "args"), err);
         rc = rc < 0 ? rc : add_timeout(request, ours, body, err);
@@ -198,7 +199,6 @@ int librechat_read(const struct http_request *request, json_t *body, const char 
                 json_decref(ours);
                 return rc;
         }
-        choose_name(ret, ours);
         *ret_ours = ours;
         return 0;
 }
@@ -249,10 +249,9 @@ static int check_file(const struct http_request *request, const struct librechat
 static int take_files(const struct http_request *request, struct librechat_exec *exec, struct arena *arena,
         struct run_request *given, struct csn_error *err)
 {
-        const struct store_key *key = service_key(request);
         if (!exec->files_n && !exec->session[0])
                 return 0;
-        if (!service_of(request)->store || (key && !(key->scopes & (SCOPE_FILES | SCOPE_ADMIN))))
+        if (!can_keep(request))
                 return err_field(err, "files", "files need a key with the scope files");
         if (!exec->files_n && add_session(request, exec, arena, err) < 0)
                 return -err->code;
@@ -270,6 +269,22 @@ static int take_files(const struct http_request *request, struct librechat_exec 
         return 0;
 }
 
+/* A file of the user may have the name of the program's own file. */
+static void choose_name(const struct librechat_exec *exec, struct arena *arena, struct run_request *given)
+{
+        const char *file = exec->language->file;
+        char *name = arena_text(arena, "%s", file);
+        for (size_t i = 0, n = 1; i < exec->files_n;)
+                if (strcmp(exec->files[i].name, name) == 0) {
+                        name = arena_text(arena, "program%zu.%s", n++, file);
+                        i = 0;                 /* from the first file on again */
+                } else {
+                        i++;
+                }
+        if (strcmp(name, file) != 0)
+                SET(given, run_request, name, name);
+}
+
 bool librechat_begin(struct http_request *request, struct run *run, struct librechat_exec *exec)
 {
         struct http_limit limit = { 0 };
@@ -280,6 +295,7 @@ bool librechat_begin(struct http_request *request, struct run *run, struct libre
                 librechat_fail(request, &err);
                 return false;
         }
+        choose_name(exec, run_arena(run), run_request(run));
         if (service_may_run(request, run, &limit, &err) < 0) {
                 run_free(run);
                 librechat_busy(request, &limit, &err);

@@ -66,7 +66,7 @@ static int check_path(const char *path, struct csn_error *err)
         if (!path[0] || strlen(path) > NAME_BYTES_MAX)
                 return err_field(err, "file", "a file's name has 1 to %d bytes", NAME_BYTES_MAX);
         for (const char *at = path; *at; at += strcspn(at, "/")) {
-                at += *at == '/';
+                at += *at == '/' && at > path;
                 size_t len = strcspn(at, "/");
                 bool is_dots = (len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.');
                 if (!len || is_dots)
