@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { calls, recipe, runRecipe, says, startModel } from '../e2b/recipes.mjs'
+import { assertVersions, calls, needsNode, recipe, runRecipe, says, startModel } from '../e2b/recipes.mjs'
 import { serve } from '../e2b/server.mjs'
 
 const server = await serve()
 
-test('the recipe of the AI SDK', async () => {
+test('the recipe of the AI SDK', needsNode, async () => {
+  assertVersions('ai-sdk', 'ai', '@ai-sdk/openai-compatible', 'e2b')
   const model = await startModel(calls(['shell', { command: 'wc -l < /etc/passwd; exit 3' }]), calls(['shell', { command: 'echo $((6 * 7))' }]), says())
   const said = await runRecipe('ai-sdk', recipe('AI SDK'), server, model)
   const [, failed, good] = model.requests.map(({ messages }) => JSON.parse(messages.at(-1).role === 'tool' ? messages.at(-1).content : 'null'))

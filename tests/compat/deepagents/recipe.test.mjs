@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { calls, recipe, runRecipe, says, startModel } from '../e2b/recipes.mjs'
+import { assertVersions, calls, needsNode, recipe, runRecipe, says, startModel } from '../e2b/recipes.mjs'
 import { serve } from '../e2b/server.mjs'
 
 const server = await serve()
 
-test('the recipe of deepagents', async () => {
+test('the recipe of deepagents', needsNode, async () => {
+  assertVersions('deepagents', 'deepagents', 'langchain', 'e2b')
   const model = await startModel(
     calls(['write_file', { file_path: '/home/user/a b.txt', content: 'one\ntwo\n' }]),
     calls(['edit_file', { file_path: '/home/user/a b.txt', old_string: 'two', new_string: 'three' }]),

@@ -11,11 +11,15 @@ import { fileURLToPath } from 'node:url'
 
 const COMPAT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..')
 const LINES_MAX = 15
+const PAGE = readFileSync(path.join(COMPAT, '../../docs/integrations.md'), 'utf8')
+
+/** For test(): clients that Node 18 cannot load. */
+export const canLoad = Number(process.versions.node.split('.')[0]) >= 20
+export const needsNode = canLoad ? {} : { skip: `needs node20: the clients of 2026 do not run on an older Node` }
 
 /** The program of a recipe, below a heading of docs/integrations.md. */
 export function recipe(heading) {
-  const page = readFileSync(path.join(COMPAT, '../../docs/integrations.md'), 'utf8')
-  const part = page.split(/^### /m).find((one) => one.startsWith(`${heading}\n`))
+  const part = PAGE.split(/^### /m).find((one) => one.startsWith(`${heading}\n`))
   const code = /^```js\n([^]*?)^```$/m.exec(part ?? '')?.[1]
   assert.ok(code, `docs/integrations.md has no program below "### ${heading}"`)
   const lines = code.split('\n').filter((line) => line.trim()).length
@@ -23,10 +27,10 @@ export function recipe(heading) {
   return code
 }
 
-/** The versions that a folder installs, as the page names them. */
-export function versions(folder, ...names) {
+/** docs/integrations.md names the versions that a folder installs. */
+export function assertVersions(folder, ...names) {
   const { dependencies } = JSON.parse(readFileSync(path.join(COMPAT, folder, 'package.json'), 'utf8'))
-  return names.map((name) => `\`${name}\` ${dependencies[name]}`)
+  for (const name of names) assert.ok(PAGE.includes(`\`${name}\` ${dependencies[name]}`), `docs/integrations.md has another version of ${name} than ${dependencies[name]}`)
 }
 
 /** A server of OpenAI's chat/completions: the n-th request gets the n-th entry of the script, made of the request. */

@@ -7,11 +7,11 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-import { createBashExecutionTool, createBashProgrammaticToolCallingTool, createCodeExecutionTool, createProgrammaticToolCallingTool, fetchSessionFiles,
-  tool } from '@librechat/agents'
-
+import { assertVersions, canLoad, needsNode } from '../e2b/recipes.mjs'
 import { BUILD, serve } from '../e2b/server.mjs'
 
+const { createBashExecutionTool, createBashProgrammaticToolCallingTool, createCodeExecutionTool, createProgrammaticToolCallingTool, fetchSessionFiles,
+  tool } = canLoad ? await import('@librechat/agents') : {}
 const server = await serve()
 const baseUrl = `${server.url}/librechat/v1`
 const ID = /^[A-Za-z0-9_-]{21}$/
@@ -25,8 +25,8 @@ function makeKey(name) {
 
 const key = makeKey('librechat')
 const authHeaders = { 'X-API-Key': key }
-const code = createCodeExecutionTool({ baseUrl, authHeaders })
-const bash = createBashExecutionTool({ baseUrl, authHeaders })
+const code = canLoad && createCodeExecutionTool({ baseUrl, authHeaders })
+const bash = canLoad && createBashExecutionTool({ baseUrl, authHeaders })
 
 /** A tool as the graph calls it: what the model reads, and what the host keeps. */
 async function invoke(one, args, more = {}) {
@@ -48,7 +48,7 @@ function toolMap(asked) {
   return new Map([['get-weather', weather], ['fail', fail]])
 }
 
-test('a program in each language', async () => {
+test('a program in each language', needsNode, async () => {
   assert.match((await invoke(code, { lang: 'py', code: 'print(6 * 7)' }))[0], /^stdout:\n42/)
   assert.match((await invoke(code, { lang: 'js', code: 'console.log(6 * 7)' }))[0], /^stdout:\n42/)
   assert.match((await invoke(code, { lang: 'ts', code: 'const n: number = 42; console.log(n)' }))[0], /^stdout:\n42/)
@@ -56,7 +56,7 @@ test('a program in each language', async () => {
   assert.match((await invoke(bash, { command: 'echo $((6 * 7))' }))[0], /^stdout:\n42/)
 })
 
-test('files go from one call to the next by their ids, changed in place or as they were', async () => {
+test('files go from one call to the next by their ids, changed in place or as they were', needsNode, async () => {
   const [text, made] = await invoke(code, { lang: 'py', code: 'import os\nos.makedirs("/mnt/data/plots")\nopen("/mnt/data/a.csv", "w").write("1\\n")\nopen("/mnt/data/plots/p.png", "wb").write(b"\\x89PNG")' })
   assert.match(text, /Session files: 2 persisted file\(s\) are available in \/mnt\/data, including 1 image/)
   assert.deepEqual(made.files.map((one) => one.name), ['a.csv', 'plots/p.png'])
@@ -75,7 +75,7 @@ test('files go from one call to the next by their ids, changed in place or as th
   assert.deepEqual(listed.map((one) => [one.id, one.name, one.storage_session_id]), made.files.map((one) => [one.id, one.name, made.session_id]))
 })
 
-test('a form of LibreChat becomes files of a program', async () => {
+test('a form of LibreChat becomes files of a program', needsNode, async () => {
   const form = new FormData()
   form.append('entity_id', 'asst_1')
   form.append('file', new Blob(['x,y\n1,2\n']), 'süß 1.csv')
@@ -97,7 +97,7 @@ test('a form of LibreChat becomes files of a program', async () => {
   assert.equal(await download.text(), 'x,y\n1,2\n')
 })
 
-test('a skill is uploaded with its folders', async () => {
+test('a skill is uploaded with its folders', needsNode, async () => {
   const form = new FormData()
   for (const name of ['skills/x/SKILL.md', 'skills/x/run.py']) form.append('file', new Blob([name]), name)
   form.append('kind', 'skill')
@@ -111,7 +111,7 @@ test('a skill is uploaded with its folders', async () => {
   assert.deepEqual(artifact.files.map((one) => [one.inherited, one.kind, one.resource_id, one.version]), [[true, 'skill', 'x', 3], [true, 'skill', 'x', 3]])
 })
 
-test('a program in Python calls tools of the client, at once and one after another', async () => {
+test('a program in Python calls tools of the client, at once and one after another', needsNode, async () => {
   const asked = []
   const ptc = createProgrammaticToolCallingTool({ baseUrl, authHeaders })
   const program = `
@@ -133,7 +133,7 @@ print(c["city"])`
   assert.match(again, /\{'city': 'Oslo', 'degrees': 4\} 4/)
 })
 
-test('a program in Bash calls tools of the client', async () => {
+test('a program in Bash calls tools of the client', needsNode, async () => {
   const asked = []
   const ptc = createBashProgrammaticToolCallingTool({ baseUrl, authHeaders })
   const program = `
@@ -148,13 +148,13 @@ fail || echo "failed with $?"`
   assert.deepEqual(artifact.files.map((one) => one.name), ['1.json', '2.json'])
 })
 
-test('without tools a programmatic call is a program', async () => {
+test('without tools a programmatic call is a program', needsNode, async () => {
   const ptc = createProgrammaticToolCallingTool({ baseUrl, authHeaders })
   const [text] = await invoke(ptc, { code: 'import asyncio\nawait asyncio.sleep(0)\nprint(1)', tool_manifest: [] }, { toolMap: new Map(), toolDefs: [] })
   assert.match(text, /^stdout:\n1/)
 })
 
-test('errors are those that the client knows', async () => {
+test('errors are those that the client knows', needsNode, async () => {
   const ptc = createProgrammaticToolCallingTool({ baseUrl, authHeaders, runTimeoutMs: 1000 })
   const more = { toolMap: toolMap([]), toolDefs: TOOLS }
   await assert.rejects(invoke(ptc, { code: 'while True: pass' }, more), /Execution exceeded the time limit/)
@@ -167,7 +167,7 @@ test('errors are those that the client knows', async () => {
   await assert.rejects(invoke(stateful, { lang: 'py', code: '1' }), /does not provide the requested execution profile/)
 })
 
-test('another key sees neither files nor sessions', async () => {
+test('another key sees neither files nor sessions', needsNode, async () => {
   const mallory = { 'X-API-Key': makeKey('mallory') }
   const [, made] = await invoke(code, { lang: 'bash', code: 'echo secret > /mnt/data/s.txt' })
   const { id } = made.files[0]
@@ -182,7 +182,8 @@ test('another key sees neither files nor sessions', async () => {
   assert.equal((await invoke(code, { lang: 'bash', code: 'cat s.txt' }, { _injected_files: inputs(made) }))[0], 'stdout:\nsecret')
 })
 
-test('docs/use/librechat.md has the address that this test uses', () => {
+test('docs/use/librechat.md has the address that this test uses', needsNode, () => {
   const page = readFileSync(path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../docs/use/librechat.md'), 'utf8')
+  assertVersions('librechat', '@librechat/agents')
   assert.match(page, /LIBRECHAT_CODE_BASEURL=http:\/\/127\.0\.0\.1:8080\/librechat\/v1\n/)
 })
