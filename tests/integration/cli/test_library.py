@@ -1,4 +1,4 @@
-"""The C library beside the command line, and what the README shows of both."""
+"""The C library beside the command line, and what README.md and docs/use/c.md show of both."""
 
 import json
 import os
@@ -25,8 +25,8 @@ def compiled(tmp_path, source):
     return program
 
 
-def test_the_example_of_the_readme_compiles_and_runs(tmp_path):
-    source = re.search(r'```c\n(.*?)```', (ROOT / 'README.md').read_text(), flags=re.S)[1]
+def test_the_example_of_the_page_compiles_and_runs(tmp_path):
+    source = re.search(r'```c\n(.*?)```', (ROOT / 'docs/use/c.md').read_text(), flags=re.S)[1]
     done = subprocess.run([str(compiled(tmp_path, source))], stdout=subprocess.PIPE, env=environment(), check=True)
     first, _, record = done.stdout.decode().partition('\n')
     assert first == '42' and checked(record)['stdout'] == '42\n'

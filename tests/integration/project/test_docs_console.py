@@ -153,6 +153,7 @@ def test_what_a_page_shows_is_what_comes(page, web, tmp_path):
     port = free_port()
     (tmp_path / 'build').symlink_to(BUILD)
     (tmp_path / 'include').symlink_to(ROOT / 'include')
+    (tmp_path / 'sdk').symlink_to(ROOT / 'sdk')
     (tmp_path / 'c').mkdir()
     (tmp_path / 'program.py').write_text('import os\nos.system("id")\n')
     (tmp_path / 'data.csv').write_text('temp\n10\n11\n')
