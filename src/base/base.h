@@ -47,7 +47,7 @@ int err_refused(struct csn_error *err);
 int err_storage(struct csn_error *err, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* err_set() with CSN_E_INPUT and the name of the wrong field. */
 int err_field(struct csn_error *err, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* err_set() with CSN_E_CONFIG; the field is the key of the wrong setting, or the text that was read as a key. */
+/* err_set() with CSN_E_CONFIG; the field is the key of the wrong setting, or the text read as a key. */
 int err_setting(struct csn_error *err, const char *key, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Add the caller's context before the text: "FMT: old text".  Returns -err->code. */
@@ -148,9 +148,9 @@ bool buf_add(struct buf *buf, const void *bytes, size_t len);   /* false, and un
  * memory.
  */
 void buf_reserve(struct buf *buf, size_t len);
-/* Append len bytes that the caller fills in.  NULL, and unchanged, above the ceiling. */
+/* Append len bytes for the caller to fill in.  NULL, and unchanged, above the ceiling. */
 char *buf_extend(struct buf *buf, size_t len);
-/* Give back memory that the bytes do not need, if it is much. */
+/* Give back much unused memory. */
 void buf_trim(struct buf *buf);
 bool buf_printf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
@@ -224,27 +224,27 @@ void hex_print(const void *bytes, size_t len, char *text);
 #define HEX_RANDOM_MAX 32
 void hex_random(size_t len, char *text);
 /*
- * hex_random() for names that are no secrets, from a batch of random bytes for each thread: without a system call for
+ * hex_random() for names without secrets, from a batch of random bytes for each thread: without a system call for
  * each id.
  */
 void hex_id(size_t len, char *text);
 
 /*
- * The form of the ids of objects that clients name: runs, sandboxes, files.  A worker of a gateway makes ids that begin
+ * The form of the ids of objects of clients: runs, sandboxes, files.  A worker of a gateway makes ids that begin
  * with its tag and end with a seal; without a form all digits are random.
  */
 struct id_form {
         char tag[9];               /* 8 hexadecimal digits */
-        /* Fill in 8 bytes that depend on the digits before the seal and on a secret. */
+        /* Fill in 8 bytes from the digits before the seal and on a secret. */
         void (*seal)(const void *owner, const char *digits, size_t len, uint8_t ret[8]);
         const void *owner;
 };
 /* Set the form of all later ids; the form must outlive them.  NULL: random ids. */
 void id_set_form(const struct id_form *form);
-/* 32 hexadecimal digits: 8 of the tag, 16 random ones, 8 of the seal. */
+/* 32 hexadecimal digits: 8 of the tag, 16 random digits, 8 of the seal. */
 #define ID_DIGITS 32
 void id_new(char text[static ID_DIGITS + 1]);
-/* 20 digits and lower-case letters: 7 of the tag, 9 random ones, 4 of the seal. */
+/* 20 digits and lower-case letters: 7 of the tag, 9 random characters, 4 of the seal. */
 #define ID_SHORT_DIGITS 20
 void id_new_short(char text[static ID_SHORT_DIGITS + 1]);
 /* An id of id_new() as a version 4 UUID (RFC 9562, 5.4), with two random digits less. */
@@ -335,14 +335,14 @@ struct timer {
 /* Create a loop; *ret belongs to the caller until loop_free().  Errors: CSN_E_SYSTEM. */
 int loop_new(struct loop **ret, struct csn_error *err);
 /*
- * Schedule this thread by SCHED_BATCH (sched(7)): on wake-up it does not preempt the running process; on an idle
+ * Schedule this thread by SCHED_BATCH (sched(7)): on wake-up the thread does not preempt the running process; on an idle
  * CPU it starts at once, as before.  For processes answering many short messages: several messages of a sender
  * are handled in one turn, instead of two context switches each.  The thread also requests long slices, so that
  * the receivers of its answers preempt it (sched_setattr(2); from Linux 6.12 on the shorter slice runs first).
  * Children of fork(3) have default scheduling.
  */
 void loop_set_batch_scheduling(void);
-/* Undo loop_set_batch_scheduling() in a copy of the process that clone3(2) made; fork(3) does so by itself. */
+/* Undo loop_set_batch_scheduling() in a copy of the process by clone3(2); fork(3) does so by itself. */
 void loop_set_usual_scheduling(void);
 void loop_free(struct loop *loop);
 /* The epoll descriptor: readable when loop_step() would serve a watch. */
@@ -358,16 +358,16 @@ int loop_step(struct loop *loop, int max_ms, struct csn_error *err);
 /* Called around each callback of all loops of this process, for measuring (step_probe.c). */
 struct loop_observer {
         void (*begin)(void);
-        void (*end)(const void *callback);   /* the address of the function that was called */
+        void (*end)(const void *callback);   /* the address of the called function */
 };
 void loop_set_observer(const struct loop_observer *observer);
 
 /* ---- words (distance.c) ---- */
 
-/* Bytes of a word that is compared; a longer word has this distance to every word. */
+/* Bytes of a compared word; a longer word has this distance to every word. */
 #define DISTANCE_LEN_MAX 48
 /*
- * The number of letters that are missing, added, changed or exchanged with their neighbour (optimal string alignment).
+ * The number of letters missing, added, changed or exchanged with their neighbour (optimal string alignment).
  */
 size_t text_distance(const char *one, size_t one_len, const char *other, size_t other_len);
 

@@ -1,12 +1,12 @@
 /*
- * engine: the composition of everything that carries out programs.
+ * engine: the composition of all parts of the engine.
  *
- *   output       what a run that is over left behind, and its text for people and models
+ *   output       the remains of a finished run, and its text for people and models
  *   launch       a request made whole
  *   tool_io      the socket on which code inside calls tools
- *   instance     sandboxes of the backends, and pools of ready ones
+ *   instance     sandboxes of the backends, and pools of ready sandboxes
  *   run          one program, from request to record
- *   persistent   sandboxes that stay, and live interpreters in them
+ *   persistent   lasting sandboxes, and their live interpreters
  *
  * Each room uses the rooms above it in this list.  All functions are called from one thread, and all callbacks come
  * from engine_step(); long work is done by helper threads (docs/design/loop-steps.md).
@@ -26,7 +26,7 @@ struct workers;
 
 /* ---- life ---- */
 
-/* Check the settings of the engine that a reload can change.  Errors: CSN_E_CONFIG. */
+/* Check the settings of the engine for a reload.  Errors: CSN_E_CONFIG. */
 int engine_check_settings(const struct settings *settings, struct csn_error *err);
 /*
  * The settings stay the caller's and must outlive the engine.  Errors: CSN_E_SYSTEM; CSN_E_CONFIG
@@ -35,21 +35,21 @@ int engine_check_settings(const struct settings *settings, struct csn_error *err
 int engine_open(const struct settings *settings, struct engine **ret, struct csn_error *err);
 /* Kill and free all runs and sandboxes; done() is not called.  NULL is harmless. */
 void engine_close(struct engine *engine);
-/* Settings or policies have changed: runs that start from now on use the new ones. */
+/* Settings or policies have changed: later runs use the new state. */
 void engine_reload(struct engine *engine);
 
 /* The event loop, for watches of the caller (signals, sockets). */
 struct loop *engine_loop(struct engine *engine);
 /* Helper threads for long work of runs and of the caller; see base/worker.h. */
 struct workers *engine_workers(struct engine *engine);
-/* Wait at most max_ms (-1: until something happens) and serve what happened. */
+/* Wait at most max_ms (-1: until something happens) and serve events. */
 int engine_step(struct engine *engine, int max_ms, struct csn_error *err);
 
 /* ---- composition; each before the first run ---- */
 
 /*
- * Keep interpreters and sandboxes ready: start zygotes, and fill the pools as the settings say.  For a program that
- * lives long; without this call each run makes its own.  `grades`: prepare only what grading in Python needs, and the
+ * Keep interpreters and sandboxes ready: start zygotes, and fill the pools as the settings say.  For a program with a
+ * long life; without this call each run makes its own.  `grades`: prepare only what grading in Python needs, and the
  * rest on first use.
  */
 void engine_warm(struct engine *engine, bool grades);
@@ -105,14 +105,14 @@ struct volume_query {
 };
 
 /*
- * Carry out an order; done() follows, unless the engine is closed.  Errors: those of the backend; then done() is not
+ * Carry out an order; done() follows, unless the engine is closed.  Errors: as of the backend; then done() is not
  * called.
  */
 int engine_order_volume(struct engine *engine, struct volume_query *query, struct csn_error *err);
 
 /* ---- state ---- */
 
-/* The languages that the configuration adds. */
+/* The languages of the configuration. */
 const struct language *engine_languages(struct engine *engine);
 /* The number of running runs. */
 size_t engine_running(const struct engine *engine);
@@ -120,20 +120,20 @@ size_t engine_running(const struct engine *engine);
 struct engine_load {
         size_t running;
         size_t queued;                     /* waiting, or being checked */
-        size_t slots;                      /* runs that can run at the same time */
+        size_t slots;                      /* maximum of runs at the same time */
 };
 struct engine_load engine_load(const struct engine *engine);
 /* Figures of this moment, and sums since the begin of the engine. */
 struct engine_gauges {
-        size_t pool_ready;                 /* interpreters and sandboxes that wait */
+        size_t pool_ready;                 /* waiting interpreters and sandboxes */
         uint64_t pool_memory_bytes;        /* of them, by the kernel's count */
         size_t sandboxes, contexts;
-        uint64_t denied;                   /* runs that a policy or a reviewer refused */
-        double cpu_seconds;                /* of programs that are over */
+        uint64_t denied;                   /* runs refused by a policy or a reviewer */
+        double cpu_seconds;                /* of finished programs */
 };
 struct engine_gauges engine_gauges(struct engine *engine);
 /*
- * Whether the processes that start programs answer.  *ret_losses counts supervisors that were lost.  Errors:
+ * Whether the supervisors answer.  *ret_losses counts lost supervisors.  Errors:
  * CSN_E_SYSTEM, which names the process.
  */
 int engine_answers(const struct engine *engine, uint32_t *ret_losses, struct csn_error *err);
@@ -147,7 +147,7 @@ int engine_zygote(const struct engine *engine, struct csn_error *err);
  * min, max, memory_bytes, hits, misses}]}.  A max of 0 means none.  The caller's reference.
  */
 json_t *engine_status(struct engine *engine);
-/* The member `pools` of it alone. */
+/* The member `pools` alone. */
 json_t *engine_pools(const struct engine *engine);
 /* Counters and gauges in the text format of Prometheus 0.0.4. */
 void engine_metrics(struct engine *engine, struct buf *buf);
@@ -157,7 +157,7 @@ void engine_metrics(struct engine *engine, struct buf *buf);
 #define ENGINE_DESCRIPTORS_MIN 128     /* RLIMIT_NOFILE below which an engine cannot serve runs */
 /* The number of sandboxes that can exist at once with so many descriptors, by a cautious count.  Further runs wait. */
 size_t engine_places(uint64_t descriptors);
-/* The number of descriptors that are left for clients, so that sandboxes can be made in any case. */
+/* The number of descriptors left for clients, so that sandboxes can be made in any case. */
 size_t engine_client_descriptors(uint64_t descriptors);
 
 #endif

@@ -8,7 +8,7 @@
  *   forward.c    a request to one worker after another, until a worker accepts the request
  *   attempt.c    an attempt: send the request, pass on the answer
  *   find.c       the worker with a name
- *   key.c        what became of an Idempotency-Key
+ *   key.c        the fate of an Idempotency-Key
  *   witness.c    notes at other workers: where an Idempotency-Key is sent
  *   note_cache.c the notes of this gateway, for workers that replace witnesses
  *   witness_message.c   bodies and messages of notes
@@ -262,7 +262,7 @@ void key_check_stop(struct key_check *check);   /* NULL is allowed; without done
 
 /* ---- witness_message.c ---- */
 
-/* For whom messages are sent. */
+/* The tenant of messages. */
 struct witness_sender {
         struct gateway *gateway;
         const struct hop_claims *claims;   /* NULL: the workers have the keys */
@@ -340,7 +340,7 @@ void lost_keep(struct forward *forward, struct lost_end *ret);
 /* Answer the request with the end: before anything was passed on, or as the last event of a stream. */
 void lost_answer(struct http_request *request, const struct lost_end *end);
 void lost_end_stream(struct http_request *request, const struct lost_end *end, enum forward_frames frames);
-/* Keep the end of a run whose worker is gone, as a note of a witness says. */
+/* Keep the end of a run of a lost worker, by the note of a witness. */
 const struct lost_run *lost_keep_noted(struct http_request *request, const char *key, const struct key_note *note);
 /* The end of a lost run of the client, by the id in the path or the Idempotency-Key; NULL: none. */
 const struct lost_run *lost_find(struct http_request *request);
@@ -354,7 +354,7 @@ void lost_runs_close(struct gateway *gateway);
 /* Begin to take the audit of all workers into gateway->store. */
 void audit_open(struct gateway *gateway);
 void audit_close(struct audit *audit);   /* before the fleet and the store; NULL is allowed */
-/* Add the newest runs of the tenant whose workers are gone to a list of GET /v1/runs, up to the request's limit. */
+/* Add the newest runs of lost workers of the tenant to a list of GET /v1/runs, up to the request's limit. */
 void audit_add_gone(struct http_request *request, json_t *runs);
 
 /* ---- own.c ---- */

@@ -1,8 +1,8 @@
 /*
- * pool: instances, and interpreters in them, that are ready before a run needs them.  Each serves one run.
+ * pool: ready instances and interpreters.  Each serves one run.
  *
  * A pool holds one kind of interpreter in one shape of sandbox, and is made when the first run of that kind comes.  A
- * run that finds its pool empty makes the target of the pool larger; time without a run makes the target smaller.
+ * run with an empty pool makes the target of the pool larger; time without a run makes the target smaller.
  * Refilling waits for moments in which no run is ready to start.
  *
  * Python interpreters are forked from zygotes, one per image.  `pools` may be NULL in the functions that say so: then
@@ -21,7 +21,7 @@ struct pools_user {
         bool (*has_ready_run)(void *owner);    /* a queued run may start now */
         bool (*has_running)(void *owner);      /* a run has an instance */
         bool (*has_runs)(void *owner);         /* a run exists in any state */
-        /* There has been no run for half a second: give back the memory that many runs at once needed. */
+        /* There has been no run for half a second: give back the memory of a burst of runs. */
         void (*give_memory_back)(void *owner);
 };
 
@@ -46,7 +46,7 @@ const char *pools_not_preloaded(const struct pools *pools, const struct launch *
 /* Take a bare instance of the shape of a launch; NULL: none is ready.  pools may be NULL. */
 struct instance *pools_take_bare(struct pools *pools, const struct launch *launch);
 
-/* Whether an interpreter is ready for a launch, or can be forked.  Starts the zygote that the launch would use. */
+/* Whether an interpreter is ready for a launch, or can be forked.  Starts the zygote of the launch. */
 bool pools_are_warm(struct pools *pools, const struct launch *launch);
 /* Whether a zygote is starting. */
 bool pools_zygote_comes(const struct pools *pools);

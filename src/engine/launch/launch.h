@@ -1,5 +1,5 @@
 /*
- * launch: a request made whole, and everything that a backend needs to carry the request out.
+ * launch: a request made whole: all input of a backend.
  *
  * A launch is values and files of this host: no process, and no descriptor of a sandbox.  A run, a persistent sandbox
  * and a pool each embed one.
@@ -17,7 +17,7 @@
 
 #define LAUNCH_WARNINGS_MAX 32
 #define OWNER_KEY_MAX 80           /* bytes of the key of a tenant, with the NUL */
-/* label of a sandbox whose request has no task_id (struct wire_shape) */
+/* label of a sandbox without task_id in its request (struct wire_shape) */
 #define LAUNCH_LABEL "run"
 /* Of one run; fields.def has the same numbers for requests by JSON. */
 #define LAUNCH_PRELUDE_BYTES MIB
@@ -36,12 +36,12 @@ struct launch_kept {
 };
 
 /*
- * The owner of files that outlive runs.  The engine knows neither ids nor folders of such files.  Descriptors are for
+ * The owner of lasting files.  The engine knows neither ids nor folders of such files.  Descriptors are for
  * reading where nothing else is said.
  */
 struct run_storage {
         /*
-         * Find a kept file that the request names, and open its content.  Errors: CSN_E_INPUT, the same for a missing
+         * Find a kept file of the request, and open its content.  Errors: CSN_E_INPUT, the same for a missing
          * file and for a file of another owner.
          */
         int (*find)(void *owner, const char *id, struct arena *arena, struct launch_kept *ret, struct csn_error *err);
@@ -52,7 +52,7 @@ struct run_storage {
          */
         void (*begin)(void *owner);
         /*
-         * Keep an output file: everything that can be read from fd.  name: with its folders.  *ret_url tells where the
+         * Keep an output file: all bytes of fd.  name: with its folders.  *ret_url tells where the
          * file is afterwards.
          */
         int (*keep)(void *owner, const char *run_id, const char *user, const char *name, const char *mime, int fd,
@@ -60,14 +60,14 @@ struct run_storage {
         /*
          * Make the next kept file known, in the order of keep().  1; 0: no more.  An error is about the file with the
          * address *ret_url, and a call for the next file may follow.  NULL: keep() is all.  launch_close_work() drops
-         * files that were not published.
+         * unpublished files.
          */
         int (*publish)(void *owner, const char **ret_url, struct csn_error *err);
-        /* Forget files that are not published.  With publish(). */
+        /* Forget unpublished files.  With publish(). */
         void (*drop)(void *owner);
         /*
          * Lock the folder of a workspace for one run until leave().  *ret_temp is a folder of the same file system for
-         * files that are not whole.  Both descriptors stay the storage's.  Errors: CSN_E_BUSY (another run works in the
+         * incomplete files.  Both descriptors stay the storage's.  Errors: CSN_E_BUSY (another run works in the
          * workspace).
          */
         int (*enter)(void *owner, const char *user, const char *name, int *ret_dir, int *ret_temp,
@@ -79,7 +79,7 @@ struct run_storage {
         void (*leave)(void *owner);
 };
 
-/* An input file as it is sent: bytes in memory, a file of this host, or a kept file. */
+/* An input file for the program: bytes in memory, a file of this host, or a kept file. */
 struct launch_input {
         const char *name;
         const char *path;              /* or NULL */
@@ -106,7 +106,7 @@ struct volume_source {
         int (*find)(void *owner, const char *owner_key, struct wire_volume *volume, struct csn_error *err);
 };
 
-/* Devices that the configuration grants (engine.devices). */
+/* Granted devices (engine.devices). */
 #define DEVICE_GRANTS_MAX 64
 struct device_grant {
         const char *profile;
@@ -121,7 +121,7 @@ struct device_grants {
 /* Read engine.devices; the texts are in the arena.  Errors: CSN_E_CONFIG. */
 int device_grants_read(const struct settings *settings, struct arena *arena, struct device_grants *ret,
         struct csn_error *err);
-/* The paths between commas, for a supervisor; "" for a setting that is wrong. */
+/* The paths between commas, for a supervisor; "" for a wrong setting. */
 char *device_grants_list(const struct settings *settings, struct arena *arena);
 
 struct launch {
@@ -135,7 +135,7 @@ struct launch {
         bool judged;                           /* run_set_judged() */
         bool served;                           /* the caller serves the network of the sandbox: run_set_network() */
         bool persistent;                       /* a persistent sandbox: programs of any language follow */
-        bool compile_only;                     /* compile the program and do not run it */
+        bool compile_only;                     /* compile the program without a run */
         bool awaits;                           /* see run_set_awaits() */
         bool builds;                           /* installs packages: the request may name an internal profile */
         const struct run_storage *storage;     /* NULL: no kept files and no workspaces */
@@ -149,9 +149,9 @@ struct launch {
         /* Set by launch_prepare(). */
         const struct language *language;
         const struct backend *backend;
-        int ahead;                             /* enum image: modules that are loaded ahead; SYSTEM with an image */
+        int ahead;                             /* enum image: preloaded modules; SYSTEM with an image */
         const struct stored_image *image;      /* in the arena; NULL: the host's own file system */
-        const char *const *pinned;             /* ids of layers that images.layers pins to the image */
+        const char *const *pinned;             /* ids of the layers of the image (images.layers) */
         size_t pinned_n;
         int image_hold;                        /* keeps the image from removal, or -1 */
         const char *interpreter;               /* path in the image; NULL: that of the language */
@@ -163,13 +163,13 @@ struct launch {
         const char *main_file;
         int work_fd;                           /* the work folder, locked, or -1 */
         const char *work_dir;                  /* path of the work folder; NULL: none, or a workspace */
-        int work_temp_fd;                      /* of a workspace: folder for files that are not whole */
+        int work_temp_fd;                      /* of a workspace: folder for incomplete files */
         bool entered;                          /* the work folder is a workspace of the storage */
         struct warning *warnings;              /* for the record of the run */
         size_t warnings_n;
         /* Set by launch_find_kept(): of the files of the request that have an id. */
         struct launch_kept *kept;
-        size_t sought;                         /* files of the request that need no look-up any more */
+        size_t sought;                         /* files of the request without a look-up */
         /* Set by launch_examine(). */
         struct launch_input *inputs;
         size_t inputs_n;
