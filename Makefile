@@ -8,7 +8,7 @@ TESTS = CAISSON_BUILD=$(BUILD) tests/run
 # ninja is parallel; two package managers at once are not a good idea.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deb run test test-all test-long build asan fuzz setup setup-test install uninstall clean \
+.PHONY: help deb run test test-all test-long build web asan fuzz setup setup-test install uninstall clean \
         dist lint test-unit test-asan test-fuzz test-integration test-compat test-sandbox test-vm test-debian bench soak
 
 help: ## show this list
@@ -29,6 +29,10 @@ test-long: build fuzz ## fuzzing of 600 s a target, and the soak test
 
 build: setup $(BUILD)/build.ninja ## the programs, in build/
 	@ninja -C $(BUILD)
+
+web: setup ## the page alone, in web/dist, compared with web/HASHES (the daemon has its own copy)
+	@node web/build.mjs
+	@node web/build.mjs --check
 
 asan: setup-test $(ASAN)/build.ninja ## the same with AddressSanitizer and UBSan, in build-asan/
 	@ninja -C $(ASAN)
@@ -88,7 +92,7 @@ uninstall: ## remove what make install put there, and no state of a daemon
 	@scripts/uninstall $(BUILD)
 
 clean: ## remove what was built
-	@rm -rf $(BUILD) $(ASAN) $(FUZZ)
+	@rm -rf $(BUILD) $(ASAN) $(FUZZ) web/dist
 
 setup:
 	@scripts/setup run
