@@ -201,11 +201,13 @@ static int refuse_other_origins(const struct http_request *request, struct csn_e
         return err_set(err, CSN_E_DENIED, 0, "pages of %.100s may not speak to this server", origin);
 }
 
-/* Bytes of a Host without its port. */
+/* Bytes of a Host without its port; 0: the text is no Host. */
 static size_t name_len(const char *host)
 {
         const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
-        return end ? (size_t)(end + 1 - host) : strcspn(host, ":");
+        size_t len = end ? (size_t)(end + 1 - host) : strcspn(host, ":");
+        const char *port = host + len;
+        return *port && (*port != ':' || port[1 + strspn(port + 1, "0123456789")]) ? 0 : len;
 }
 
 /* An entry of http.allowed_hosts; its names have no ports. */
