@@ -126,10 +126,10 @@ struct engine_load engine_load(const struct engine *engine);
 /* Figures of this moment, and sums since the begin of the engine. */
 struct engine_gauges {
         size_t pool_ready;                 /* waiting interpreters and sandboxes */
-        uint64_t pool_memory_bytes;        /* of them, by the kernel's count */
+        uint64_t pool_memory_bytes;        /* their memory, by the kernel's count */
         size_t sandboxes, contexts;
         uint64_t denied;                   /* runs refused by a policy or a reviewer */
-        double cpu_seconds;                /* of finished programs */
+        double cpu_seconds;                /* of ended programs */
 };
 struct engine_gauges engine_gauges(struct engine *engine);
 /*
@@ -147,7 +147,7 @@ int engine_zygote(const struct engine *engine, struct csn_error *err);
  * min, max, memory_bytes, hits, misses}]}.  A max of 0 means none.  The caller's reference.
  */
 json_t *engine_status(struct engine *engine);
-/* The member `pools` alone. */
+/* The member `pools` of engine_status() alone. */
 json_t *engine_pools(const struct engine *engine);
 /* Counters and gauges in the text format of Prometheus 0.0.4. */
 void engine_metrics(struct engine *engine, struct buf *buf);

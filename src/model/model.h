@@ -173,8 +173,9 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_image_info, object_image_list, object_volume_request, object_volume_info, object_volume_list,
         object_problem_set_info, object_problem_set_list,
         object_layer_use, object_layer_request, object_layer_info, object_layer_list, object_model_usage,
-        object_model_usage_report, object_health, object_problem, object_me_info, object_metrics_series, object_daemon_event,
-        object_preview_request, object_preview_info, object_key_list;
+        object_model_usage_report, object_health, object_problem,
+        object_me_info, object_metrics_series, object_daemon_event, object_preview_request, object_preview_info,
+        object_key_list;
 
 /* Name of a status, as in JSON. */
 const char *status_name(int status);

@@ -22,8 +22,8 @@
 #include "model/settings.def"
 #include "model/undef.h"
 
-extern const struct object object_engine_settings, object_volumes_settings, object_http_settings, object_problems_settings,
-        object_images_settings,
+extern const struct object object_engine_settings, object_volumes_settings, object_http_settings,
+        object_problems_settings, object_images_settings,
         object_docker_settings, object_gateway_settings, object_kubernetes_settings,
         object_sessions_settings, object_grading_settings, object_packages_settings,
         object_python_packages_settings, object_node_packages_settings, object_review_settings,

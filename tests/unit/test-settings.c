@@ -117,7 +117,7 @@ static void every_setting_has_a_default_that_its_parser_reads(void)
         CHECK(settings.n == 2 * object_limits.n - 1 + object_engine_settings.n + object_images_settings.n +
                                     object_gateway_settings.n + object_kubernetes_settings.n +
                                     object_docker_settings.n +
-                                    object_volumes_settings.n + object_problems_settings.n +
+                                    object_volumes_settings.n + object_http_settings.n + object_problems_settings.n +
                                     object_packages_settings.n + object_python_packages_settings.n +
                                     object_sessions_settings.n + object_grading_settings.n +
                                     object_review_settings.n + object_review_price_settings.n +

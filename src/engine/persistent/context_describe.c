@@ -48,17 +48,3 @@ struct context *context_find(struct engine *engine, const char *id, const char *
                                 return context;
         return NULL;
 }
-
-void context_tell(struct context *context, enum watched_kind kind)
-{
-        const struct psandbox *psandbox = context->psandbox;
-        if (kind == WATCHED_CONTEXT_ENDED && !context->is_watched)
-                return;
-        context->is_watched = kind != WATCHED_CONTEXT_ENDED;
-        watcher_tell(psandbox->engine, &(const struct watched_event){ .kind = kind,
-                .id = context->id,
-                .owner = psandbox->owner,
-                .key = psandbox->quota.key,
-                .language = context->language->name,
-                .sandbox = psandbox->id });
-}

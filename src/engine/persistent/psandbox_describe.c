@@ -159,15 +159,3 @@ char **psandbox_env(const struct psandbox *psandbox, int account, const struct p
         *ret_n = n;
         return env;
 }
-
-void psandbox_tell(struct psandbox *psandbox, enum watched_kind kind)
-{
-        if (kind == WATCHED_SANDBOX_ENDED && !psandbox->is_watched)
-                return;
-        psandbox->is_watched = kind != WATCHED_SANDBOX_ENDED;
-        watcher_tell(psandbox->engine, &(const struct watched_event){ .kind = kind,
-                .id = psandbox->id,
-                .owner = psandbox->owner,
-                .key = psandbox->quota.key,
-                .profile = psandbox->launch.request.profile });
-}

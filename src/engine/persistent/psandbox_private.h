@@ -135,9 +135,9 @@ void psandboxes_close(struct engine *engine);
 /* told_us or the CPU time has changed: charge the owner with the difference. */
 void psandbox_count_use(struct psandbox *psandbox);
 
-/* ---- psandbox_describe.c, context_describe.c ---- */
+/* ---- tell.c ---- */
 
-/* Tell the watcher of the engine; an end is told once, and only after a begin. */
+/* Tell the watcher of the engine; an end without a begin is left out. */
 void psandbox_tell(struct psandbox *psandbox, enum watched_kind kind);
 void context_tell(struct context *context, enum watched_kind kind);
 

@@ -84,7 +84,7 @@ struct run {
         bool unreviewed;               /* run_set_unreviewed() */
         bool own_prelude;              /* run_set_own_prelude() */
         bool held;                     /* run_hold(), of an execution in a context */
-        bool is_watched;               /* its begin was told to the watcher, and its end was not yet */
+        bool is_watched;               /* the watcher knows the begin, and not yet the end */
         uint64_t quota_left_ms;        /* rest of cpu_ms_per_day, if less than limits.cpu_ms; 0: not less */
 
         /* The inputs (examine.c); the launch of a run that is RUN_EXAMINING is its helper thread's. */
@@ -239,7 +239,7 @@ void run_begin(struct run *run);
 
 /* ---- watcher.c ---- */
 
-/* Tell the watcher once that a run has begun, and that it is over; result NULL: without its end. */
+/* Tell the watcher of the begin and the end of a run, once each; result NULL: the run is freed before its end. */
 void run_tell_started(struct run *run);
 void run_tell_finished(struct run *run, const struct run_result *result);
 

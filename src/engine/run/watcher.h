@@ -1,8 +1,8 @@
 /*
- * watcher: what happens to runs, persistent sandboxes and contexts of an engine, told to one watcher.
+ * watcher: begins and ends of runs, persistent sandboxes and contexts of an engine, for a listener.
  *
- * Runs of the engine itself, such as builds of layers, are not told.  Each object has a begin and an end, in this order;
- * the end is told also for an object that is freed before its work is over.
+ * Runs of the engine itself, such as builds of layers, are left out.  Each object has a begin and an end, in this
+ * order; an object freed in the middle of its work has an end, too.
  */
 #ifndef ENGINE_RUN_WATCHER_H
 #define ENGINE_RUN_WATCHER_H
@@ -19,18 +19,18 @@ enum watched_kind {
         WATCHED_SANDBOX_RESUMED,
         WATCHED_SANDBOX_ENDED,
         WATCHED_CONTEXT_CREATED,           /* the interpreter waits for its first program */
-        WATCHED_CONTEXT_ENDED,             /* the interpreter has ended; a new one of the same context is told again */
+        WATCHED_CONTEXT_ENDED,             /* the interpreter has ended; the next one of the context begins anew */
         WATCHED_KINDS
 };
 
-/* One happening.  Texts are valid during the call; NULL or "": unknown. */
+/* A begin or an end.  Texts are valid during the call; NULL or "": unknown. */
 struct watched_event {
         enum watched_kind kind;
         const char *id, *owner, *key;      /* owner: as run_set_owner(); key: the id of the owner's key */
         const char *language, *profile;
         const char *sandbox;               /* of a context */
         const char *context;               /* of a run in a context */
-        const struct run_result *result;   /* of a finished run; NULL: it was freed before its end */
+        const struct run_result *result;   /* of a finished run; NULL: the run was freed before its end */
 };
 
 struct engine_watcher {
@@ -39,7 +39,7 @@ struct engine_watcher {
 
 /* Once, before the first run. */
 void engine_set_watcher(struct engine *engine, const struct engine_watcher *watcher, void *owner);
-/* For the files of the engine: tell the watcher, if there is one. */
+/* For the files of the engine; without a watcher nothing happens. */
 void watcher_tell(const struct engine *engine, const struct watched_event *what);
 
 #endif

@@ -185,7 +185,8 @@ static void work_list(struct job *job)
         if (find_all(work, &folder, &all, &n) == 0) {
                 qsort(all, n, sizeof *all, compare_use);
                 for (size_t i = 0; i < n && !work->page.more; i++)
-                        if (service_page_has(&work->page, OLDEST - (uint64_t)all[i].used_ms, place_among_equals(&all[i])))
+                        if (service_page_has(&work->page, OLDEST - (uint64_t)all[i].used_ms,
+                                    place_among_equals(&all[i])))
                                 service_page_add(&work->page, describe(work, &all[i]));
                 work->page.tail = work->page.more ? "\"truncated\":true" : "\"truncated\":false";
         }

@@ -179,7 +179,8 @@ static json_t *parameters_of(const struct service *service, const struct http_ro
         }
         for (const char *at = route->query; at && *at && *at != '*'; at += strcspn(at, " "), at += *at == ' ') {
                 size_t len = strcspn(at, " =");
-                add_parameter(list, at, len, "query", query_value_of(service, route, at, len), at[len] == '=' ? at + len + 1 : NULL);
+                add_parameter(list, at, len, "query", query_value_of(service, route, at, len),
+                        at[len] == '=' ? at + len + 1 : NULL);
                 take_example(list, note->headers, at, len);
         }
         for (const char *at = note->headers; at && *at; at += strcspn(at, " "), at += *at == ' ') {

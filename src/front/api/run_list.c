@@ -163,7 +163,8 @@ void api_list_runs(struct http_request *request)
                 .key = http_query(request, "key") };
         struct service_page page;
         struct csn_error err;
-        if (take_status(http_query(request, "status"), &filter, &err) < 0 || service_asked_tenant(request, &filter.tenant, &err) < 0) {
+        if (take_status(http_query(request, "status"), &filter, &err) < 0 ||
+                service_asked_tenant(request, &filter.tenant, &err) < 0) {
                 http_fail(request, &err);
                 return;
         }

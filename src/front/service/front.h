@@ -96,8 +96,8 @@ struct front {
         enum front_found (*find)(struct service *service, const struct front_name *name);
 
         /*
-         * Hooks, called from the event loop.  `open` runs once in the order of the list, before the first request; `stop` and
-         * `close` run once each, in the reverse order.
+         * Hooks, called from the event loop.  `open` runs once in the order of the list, before the first request;
+         * `stop` and `close` run once each, in the reverse order.
          */
         void (*open)(struct service *service);
         void (*changed)(struct service *service);   /* settings or policies were read again */

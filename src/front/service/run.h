@@ -37,9 +37,9 @@ struct service_run {
         uint64_t number;                   /* order in lists; later runs have a higher one */
         uint64_t created_us;
         int64_t created_ms;
-        /* Of its request, and after its end of the record. */
+        /* Of the request, and after the end of the record. */
         char language[33], profile[65];
-        int status;                        /* enum status; -1: it goes on */
+        int status;                        /* enum status; -1: the run goes on */
         double total_ms;
         struct timer expiry;
 };

@@ -17,6 +17,14 @@ void *service_state(const struct service *service, const struct front *front)
         return service->states[i];
 }
 
+void *service_state_of(const struct service *service, const char *name)
+{
+        size_t i = 0;
+        while (strcmp(service->fronts[i]->name, name) != 0)
+                i++;
+        return service->states[i];
+}
+
 /* Calls a hook of all fronts that have it, from the last to the first. */
 #define CALL_HOOK(service, hook) \
         for (size_t left_ = fronts_n((service)->fronts); left_ > 0; left_--) \

@@ -119,6 +119,8 @@ void service_close(struct service *service);           /* NULL is allowed */
 
 /* The state of a front of the service: state_size bytes, zero at first, freed by service_close(). */
 void *service_state(const struct service *service, const struct front *front);
+/* The same by the name of the front, for files below the front. */
+void *service_state_of(const struct service *service, const char *name);
 
 /* ---- admission (admission.c) ---- */
 
@@ -151,11 +153,11 @@ bool service_is_claimed(const struct http_request *request);
 int service_admit_own(struct http_request *request, struct csn_error *err);
 /* ---- pages (admission.c) ---- */
 
-/* Why the page is not shown to a request; NULL: it is shown. */
+/* Why a request does not see the page; NULL: the page is shown. */
 const char *service_no_page(const struct http_request *request);
 /*
  * Check a request for a page or a file of a page: its Host has to be an address, a local name or a name of
- * http.allowed_hosts, and its Origin, if it has one, the same.  Errors: CSN_E_DENIED.
+ * http.allowed_hosts, and an Origin the same.  Errors: CSN_E_DENIED.
  */
 int service_check_page(const struct http_request *request, struct csn_error *err);
 
@@ -183,8 +185,8 @@ const struct store_key *service_key(const struct http_request *request);
 /* Whether the request has the rights of an administrator: by its key, or without keys by its user. */
 bool service_is_admin(const struct http_request *request);
 /*
- * The tenant that a request asks about, in its arena: its own, or for an administrator the one of ?tenant=; NULL: all.
- * Errors: CSN_E_DENIED.
+ * The tenant of the objects that a request asks for, in the request's arena: the request's own, or for an
+ * administrator that of ?tenant=; NULL: all.  Errors: CSN_E_DENIED.
  */
 int service_asked_tenant(struct http_request *request, const char **ret, struct csn_error *err);
 /* The quotas of the request's key; without a key: no limits. */

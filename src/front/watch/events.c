@@ -148,8 +148,8 @@ static unsigned types_allowed(const struct http_request *request)
         unsigned all = BIT(TYPES) - 1;
         if (!key || (key->scopes & SCOPE_ADMIN))
                 return all;
-        return (key->scopes & SCOPE_READ ? all & ~POOLS : 0) | (key->scopes & SCOPE_SANDBOXES ? all & ~POOLS & ~RUNS : 0) |
-                (key->scopes & SCOPE_METRICS ? POOLS : 0);
+        return (key->scopes & SCOPE_READ ? all & ~POOLS : 0) |
+                (key->scopes & SCOPE_SANDBOXES ? all & ~POOLS & ~RUNS : 0) | (key->scopes & SCOPE_METRICS ? POOLS : 0);
 }
 
 /* "run.started", "run.*" or "*" */

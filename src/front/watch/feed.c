@@ -1,9 +1,9 @@
 /*
  * The feed: events of the daemon in a bounded ring, and streams that read them.
  *
- * A reader has a place in the ring, and takes what its client has room for.  Events are gathered for FEED_GATHER_US, and
- * readers are served in turn in steps of FEED_STEP_US, so thousands of readers delay no other work of the loop.  A reader
- * that the ring has overtaken is told so and ended; it comes back with Last-Event-ID, or asks the lists.
+ * A reader has a place in the ring, and takes as much as its client has room for.  Events are gathered for
+ * FEED_GATHER_US, and readers are served in turn in steps of FEED_STEP_US, so thousands of readers delay no other work
+ * of the loop.  A reader in arrears of the whole ring gets the event `lagged` and is ended; its client asks the lists.
  */
 #include "front/watch/watch.h"
 

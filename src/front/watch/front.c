@@ -1,18 +1,14 @@
 /* The front for those who watch the daemon: its routes and their description. */
 #include "front/watch/watch.h"
 
-struct watch_state *watch_state(const struct service *service)
-{
-        return service_state(service, &watch_front);
-}
-
 static const struct http_route routes[] = {
         { "GET", "/v1/me", NULL, SCOPE_ANY, BODY_NONE, watch_get_me,
                 "The key of the request, what it may do, its quotas and what of them is used.", NULL, &object_me_info },
         { "GET", "/v1/keys", "limit cursor tenant", SCOPE_ADMIN, BODY_NONE, watch_list_keys,
-                "The keys of all tenants, or of `?tenant=`, newest first: what they may do, their quotas and their last use.", NULL,
-                &object_key_list },
-        { "GET", "/v1/events", "types tenant", SCOPE_READ | SCOPE_SANDBOXES | SCOPE_METRICS, BODY_NONE, watch_get_events,
+                "The keys of all tenants, or of `?tenant=`, newest first: what they may do, their quotas and their last use.",
+                NULL, &object_key_list },
+        { "GET", "/v1/events", "types tenant", SCOPE_READ | SCOPE_SANDBOXES | SCOPE_METRICS, BODY_NONE,
+                watch_get_events,
                 "What happens from now on, as events: begins and ends of the tenant's runs, sandboxes and contexts; for keys with the scope metrics changes of pools. "
                 "With `Last-Event-ID` the events after this one come first, as far as they are kept. A stream that is read too slowly ends with the event `lagged`.",
                 NULL, NULL },

@@ -13,9 +13,9 @@ static json_t *time_json(int64_t ms)
 static json_t *key_json(const struct store_key *key)
 {
         return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", key->id, "name", key->name, "tenant",
-                key->tenant, "scopes", watch_scopes(key->scopes), "created_at", time_json(key->created_ms), "expires_at",
-                time_json(key->expires_ms), "revoked_at", time_json(key->revoked_ms), "used_at", time_json(key->used_ms),
-                "quotas", watch_quotas(key));
+                key->tenant, "scopes", watch_scopes(key->scopes), "quotas", watch_quotas(key), "created_at",
+                time_json(key->created_ms), "expires_at", time_json(key->expires_ms), "revoked_at",
+                time_json(key->revoked_ms), "used_at", time_json(key->used_ms));
 }
 
 /* Keys are revoked and never removed, so the place of a key in the order of their begins stays. */

@@ -27,7 +27,8 @@ static json_t *used_json(const struct service *service, const char *tenant)
 {
         struct csn_error err;
         uint64_t cpu_ms = 0, bytes = 0;
-        if (!service->store || runs_used(service->store, tenant, time_now_ms() - SERVICE_DAY_MS, &cpu_ms, &bytes, &err) < 0)
+        if (!service->store ||
+                runs_used(service->store, tenant, time_now_ms() - SERVICE_DAY_MS, &cpu_ms, &bytes, &err) < 0)
                 return json_null();
         return json_pack("{s:I, s:I}", "cpu_ms", (json_int_t)cpu_ms, "stored_bytes", (json_int_t)bytes);
 }

@@ -169,8 +169,8 @@ static bool parse_time(const char *text, int64_t *ret_s)
         *ret_s = timegm(&tm);
         if (strcmp(end, "Z") == 0 || strcmp(end, "z") == 0)
                 return true;
-        if ((*end != '+' && *end != '-') || sscanf(end + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || end[1 + used] ||
-                hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
+        if ((*end != '+' && *end != '-') || sscanf(end + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 ||
+                end[1 + used] || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
                 return false;
         *ret_s += (*end == '+' ? -1 : 1) * (int64_t)(hours * 3600 + minutes * 60);
         return true;

@@ -1,14 +1,14 @@
 /*
- * watch: what a person or a program that watches the daemon asks: who am I, what happens, and how did the figures go.
+ * watch: the rights of a caller, a stream of the daemon's events, and figures of the last hour.
  *
  *   front.c    the front: its routes and their description
- *   me.c       GET /v1/me: the caller's key and what it may do
+ *   me.c       GET /v1/me: the caller's key and its rights
  *   keys.c     GET /v1/keys: all keys, for an administrator
- *   feed.c     the last events of the daemon in a bounded ring, and the streams that read them
+ *   feed.c     the last events of the daemon in a bounded ring, and their readers
  *   events.c   GET /v1/events: from happenings of the engine and changes of pools to events of the feed
  *   series.c   GET /v1/metrics/series: figures of the last hour, in steps of ten seconds
  *
- * A stream shows what belongs to its tenant.  Requests of administrators may ask for other tenants.
+ * A stream shows objects of its tenant alone.  Requests of administrators may ask for other tenants.
  */
 #ifndef FRONT_WATCH_WATCH_H
 #define FRONT_WATCH_WATCH_H
@@ -17,26 +17,26 @@
 
 /* ---- the feed (feed.c) ---- */
 
-#define FEED_EVENTS_MAX 8192               /* events that are kept for readers that come back or lag behind */
+#define FEED_EVENTS_MAX 8192               /* kept events, for readers with Last-Event-ID or in arrears */
 #define FEED_BYTES_MAX (4 * MIB)           /* bytes of their texts */
-#define FEED_LINE_MAX 1024                 /* bytes of one event */
-#define FEED_GATHER_US 20000               /* microseconds in which events are gathered before readers get them */
-#define FEED_STEP_US 2000                  /* microseconds of one step that serves readers */
+#define FEED_LINE_MAX 1024                 /* bytes of an event */
+#define FEED_GATHER_US 20000               /* microseconds from an event to its delivery: events are gathered */
+#define FEED_STEP_US 2000                  /* microseconds of a step of the loop for readers */
 #define FEED_PAUSE_US 1000                 /* microseconds between two steps */
 
 struct feed_event {
         uint64_t id;                       /* rises, also over restarts of the daemon */
-        unsigned type;                     /* one bit */
+        unsigned type;                     /* a bit */
         unsigned json_at, text_len;        /* in the text: where the JSON begins, and the bytes of the whole event */
-        char tenant[80];                   /* whose it is; "": nobody's, so every reader of the type gets it */
-        char text[];                       /* as text/event-stream has it */
+        char tenant[80];                   /* the owner; "": none, and every reader of the type gets the event */
+        char text[];                       /* in the format of text/event-stream */
 };
 
 struct feed_reader {
         struct feed_reader *prev, *next;
         struct feed *feed;
         struct http_request *request;
-        unsigned types;                    /* bits of the events that it gets */
+        unsigned types;                    /* bits of the wanted events */
         const char *tenant;                /* in the request's arena; NULL: of all tenants */
         uint64_t at;                       /* number of the next event in the order of the ring */
         bool ndjson;
@@ -51,7 +51,7 @@ struct feed {
         uint64_t first, end;               /* numbers of the oldest event, and behind the newest */
         size_t bytes;
         uint64_t newest_id;
-        struct feed_reader *readers, *turn;   /* turn: the next one to be served in this round, or NULL */
+        struct feed_reader *readers, *turn;   /* turn: the next reader of this round, or NULL */
         size_t readers_n;
         struct timer round;                /* serves the readers */
 };
@@ -59,9 +59,9 @@ struct feed {
 void feed_open(struct feed *feed, struct loop *loop);
 /* Add an event; json begins with {"type":"…" and is complete.  `name` is the type's. */
 void feed_add(struct feed *feed, unsigned type, const char *name, const char *tenant, const char *json, size_t len);
-/* Answer with the events after `after` (0: with new ones alone).  The request was admitted by events_admit(). */
+/* Answer with the events after `after`; 0: with new events alone.  The request was admitted by events_admit(). */
 void feed_send(struct feed *feed, struct http_request *request, unsigned types, const char *tenant, uint64_t after);
-/* Whether a stream gets events of these types. */
+/* Whether a stream gets events of the types. */
 bool feed_is_read(const struct feed *feed, unsigned types);
 void feed_end_all(struct feed *feed);      /* end all streams; the connections go on */
 void feed_close(struct feed *feed);        /* cut all streams, and free the events */
@@ -82,8 +82,8 @@ void watch_get_events(struct http_request *request);
 /* ---- series (series.c) ---- */
 
 #define SERIES_STEP_S 10
-#define SERIES_STEPS 360                   /* one hour */
-#define SERIES_LATENCIES_MAX 1024          /* durations of a step from which quantiles are made; a random choice of more */
+#define SERIES_STEPS 360                   /* an hour */
+#define SERIES_LATENCIES_MAX 1024          /* durations of a step for its quantiles; a random choice of more */
 
 enum watch_series {
         SERIES_RUNS,
@@ -107,10 +107,10 @@ enum watch_series {
 struct watch_samples {
         struct timer timer;
         int64_t newest_s;                  /* seconds since 1970 of the newest sample; 0: there is none */
-        size_t n, at;                      /* samples, and where the next one goes */
+        size_t n, at;                      /* number of samples, and place of the next sample */
         double values[SERIES_STEPS][SERIES_N];  /* NAN: nothing to tell */
         int64_t times[SERIES_STEPS];
-        /* Of the step that goes on, and sums at its begin. */
+        /* Of the current step, and sums at its begin. */
         uint64_t runs, errors, failures, seen;
         float latencies[SERIES_LATENCIES_MAX];
         struct { uint64_t denied, answers, us; double cpu_seconds; } before;
@@ -122,7 +122,7 @@ void watch_close_series(struct service *service);
 void watch_count_run(struct watch_samples *samples, const struct run_result *result);
 void watch_get_series(struct http_request *request);
 
-/* ---- who asks (me.c) ---- */
+/* ---- the caller (me.c) ---- */
 
 void watch_get_me(struct http_request *request);
 /* The scopes of a key as a list, and its quotas (me_quotas).  The caller's references. */
@@ -140,7 +140,10 @@ struct watch_state {
         struct watch_samples samples;
 };
 
-struct watch_state *watch_state(const struct service *service);
+static inline struct watch_state *watch_state(const struct service *service)
+{
+        return service_state_of(service, "watch");
+}
 
 extern const struct front watch_front;
 

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct web_asset {
-        const char *path;                  /* "/ui/page-A6YN3KGA.js"; "/ui/" is the first one to be asked for */
+        const char *path;                  /* "/ui/page-A6YN3KGA.js"; "/ui/" is the page itself */
         const char *type;                  /* media type */
         const char *hash;                  /* SHA-256 of the content, in hexadecimal */
-        bool immutable;                    /* the path has a hash of the content; else the file is text with a place for a nonce */
+        bool immutable;                    /* the path has a hash of the content; else a place for a nonce */
         const uint8_t *bytes;              /* gzip of an immutable file, made at build; else the file itself */
         size_t bytes_len, len;             /* of `bytes`, and of the content */
 };

@@ -1,11 +1,6 @@
 /* The front of the page: routes of previews, and the requests that are for the page. */
 #include "front/web/web.h"
 
-struct web_state *web_state(const struct service *service)
-{
-        return service_state(service, &web_front);
-}
-
 static const struct http_route routes[] = {
         { "POST", "/v1/previews", NULL, SCOPE_RUN, BODY_WHOLE | BODY_MIB(8), previews_post,
                 "Keep HTML for a minute, and get a link to it for `<iframe sandbox=\"allow-scripts\">`. A tenant has at most half of all previews, and loses its oldest first.",
@@ -18,7 +13,7 @@ static const struct http_route routes[] = {
 
 static const struct front_note notes[] = {
         { previews_post, "201:preview_info", NULL, NULL, NULL, NULL, "{\"html\": \"<b>42</b>\"}" },
-        { previews_get, "200:page", NULL, NULL, NULL,
+        { previews_get, "200:page", NULL, NULL, "sig=$SIG",
                 "Content-Security-Policy Referrer-Policy Cross-Origin-Resource-Policy", NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };

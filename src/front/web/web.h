@@ -1,13 +1,12 @@
 /*
- * web: the page at /ui/, and previews of HTML that programs made.
+ * web: the page at /ui/, and previews of HTML from programs.
  *
  *   front.c      the front: its routes, and the choice of requests for the page
- *   page.c       the page: its files are part of the program (assets.h), and go out as they are
+ *   page.c       the page, whose files are part of the program (assets.h)
  *   assets.h     the files, made by scripts/web-assets from web/dist; no_assets.c for a build without npm
  *   previews.c   POST /v1/previews: a document in memory, and a signed link to it for a minute
  *
- * Which requests are answered: the name in Host has to be of this host (service_is_page_host()), and an Origin has to be
- * the page's own.  docs/design/web.md has the whole.
+ * Requests need a Host of this daemon, and an Origin of the page itself (service_check_page()); see docs/design/web.md.
  */
 #ifndef FRONT_WEB_WEB_H
 #define FRONT_WEB_WEB_H
@@ -18,7 +17,7 @@
 
 /* Whether this build has a page. */
 bool page_is_built(void);
-/* The application for requests of the page; NULL: the request is for another one. */
+/* The application for requests of the page; NULL: the request is for another application. */
 const struct http_app *page_app(struct service *service, struct http_request *request);
 
 /* ---- previews (previews.c) ---- */
@@ -29,10 +28,7 @@ const struct http_app *page_app(struct service *service, struct http_request *re
 #define PREVIEW_ID_BYTES 16
 #define PREVIEW_KEY_BYTES 32
 
-/*
- * The policy of a preview: the document has no origin, so it reads nothing of the page that shows it, and it loads
- * nothing.
- */
+/* The policy of a preview: the document has no origin, so the page around is out of reach, and loads nothing. */
 #define PREVIEW_POLICY \
         "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'self'"
 
@@ -54,7 +50,10 @@ struct web_state {
         struct previews previews;
 };
 
-struct web_state *web_state(const struct service *service);
+static inline struct web_state *web_state(const struct service *service)
+{
+        return service_state_of(service, "web");
+}
 
 extern const struct front web_front;
 
