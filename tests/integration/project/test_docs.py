@@ -81,7 +81,7 @@ def roff(words):
 
 def conf_lists():
     """What stands between the marks of caisson.conf(5), by the mark's name."""
-    lists = {'limits': [], 'ceilings': [], 'engine': [], 'sessions': [], 'volumes': [], 'problems': [], 'images': [], 'docker': [], 'gateway': [], 'kubernetes': [], 'grading': [], 'review': [], 'packages': [], 'profiles': [], 'older': [], 'facts': []}
+    lists = {'limits': [], 'ceilings': [], 'engine': [], 'http': [], 'sessions': [], 'volumes': [], 'problems': [], 'images': [], 'docker': [], 'gateway': [], 'kubernetes': [], 'grading': [], 'review': [], 'packages': [], 'profiles': [], 'older': [], 'facts': []}
     for key, variable, default, allowed, meaning in table('docs/use/settings.md', 'key', 'variable'):
         section, name = code(key)[0].split('.', 1)
         lists[section].append(f'.It Cm {name} Pq {(code(default) or ["empty"])[0]}')
