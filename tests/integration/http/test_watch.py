@@ -21,7 +21,7 @@ def made(tmp_path_factory):
     """A daemon, and keys of two tenants and of an administrator."""
     folder = tmp_path_factory.mktemp('watch')
     keys = Keys(folder)
-    keys.alice = keys.make('a', '--tenant', 'alice', '--scopes', 'run,read,sandboxes', '--running-max', '7')
+    keys.alice = keys.make('a', '--tenant', 'alice', '--scopes', 'run,read,sandboxes', '--running', '7')
     keys.mallory = keys.make('m', '--tenant', 'mallory', '--scopes', 'run,read,sandboxes')
     keys.builder = keys.make('b', '--tenant', 'alice', '--scopes', 'sandboxes')
     keys.meter = keys.make('metrics', '--tenant', 'alice', '--scopes', 'metrics')
@@ -235,12 +235,12 @@ def test_streams_are_counted_and_do_not_keep_the_daemon_from_its_end(tmp_path):
     web = Web(tmp_path)
     streams = [Stream(web, None) for _ in range(300)]
     metrics = web.ask('GET', '/metrics')[2].decode()
-    assert re.search(r'caisson_share_used\{resource="readers"\} 300\b', metrics)
+    assert re.search(r'caisson_share_used\{resource="event_readers"\} 300\b', metrics)
     record = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'})[2]
     assert {stream.next()[2]['id'] for stream in streams} == {record['id']}
     for stream in streams[100:]:
         stream.close()
-    until(lambda: re.search(r'caisson_share_used\{resource="readers"\} 100\b', web.ask('GET', '/metrics')[2].decode()))
+    until(lambda: re.search(r'caisson_share_used\{resource="event_readers"\} 100\b', web.ask('GET', '/metrics')[2].decode()))
     assert web.ask('HEAD', '/v1/events')[0] == 200
     began = time.monotonic()
     assert web.daemon.stop(signal.SIGTERM) == 0
@@ -256,12 +256,14 @@ def test_the_last_hour_is_told_in_steps(tmp_path):
     for _ in range(3):
         web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'})
     web.ask('POST', '/v1/runs', {'language': 'bash', 'code': 'exit 1'})
-    web.ask('POST', '/v1/runs', {'language': 'python', 'code': 'import ctypes', 'policy': 'strict'})
-    series = until(lambda: (answer := web.ask('GET', '/v1/metrics/series')[2])['series']['runs_per_s'] and answer)
-    values = {name: pairs[0][1] for name, pairs in series['series'].items()}
+    web.ask('POST', '/v1/runs', {'language': 'python', 'code': 'import socket', 'forbidden_modules': ['socket']})
+    began = time.time()
+    until(lambda: web.ask('GET', '/v1/metrics/series')[2]['series']['runs_per_s'][-1:] > [[began]])
+    series = web.ask('GET', '/v1/metrics/series')[2]
+    values = {name: max((value for _, value in pairs if value is not None), default=None) for name, pairs in series['series'].items()}
     assert series['step_s'] == 10 and all(len(pairs) == len(series['series']['running']) for pairs in series['series'].values())
     assert set(values) >= {'runs_per_s', 'latency_p50_ms', 'latency_p99_ms', 'queue_depth', 'running', 'pool_ready', 'memory_bytes', 'denials_per_s', 'errors_per_s'}
-    moment = series['series']['runs_per_s'][0][0]
+    moment = series['series']['runs_per_s'][-1][0]
     assert moment % 10 == 0 and abs(moment - time.time()) < 20
     assert 0 < values['latency_p50_ms'] <= values['latency_p99_ms'] < 60000 and values['pool_ready'] >= 0
     assert values['runs_per_s'] > 0 and values['failures_per_s'] > 0 and values['denials_per_s'] > 0 and values['errors_per_s'] == 0

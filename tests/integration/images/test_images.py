@@ -166,6 +166,9 @@ def test_an_ordinary_user_imports_and_runs():
 def test_the_daemon_lists_images(web, store):
     status, _, answer = web.ask('GET', '/v1/images')
     assert status == 200 and [row['name'] for row in answer['images']] == ['flat', 'py', 'sh']
+    page = web.ask('GET', '/v1/images?limit=2')[2]
+    rest = web.ask('GET', f'/v1/images?limit=2&cursor={page["next"]}')[2]
+    assert page['images'] + rest['images'] == answer['images'] and 'next' not in rest and web.ask('GET', '/v1/images?cursor=x')[2]['field'] == 'cursor'
     status, _, one = web.ask('GET', '/v1/images/py')
     assert status == 200 and one in answer['images'] and one['id'] == facts(store, 'py')['id']
     assert {'name': 'bash', 'path': '/bin/bash', 'version': ''} in one['interpreters']
