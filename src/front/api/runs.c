@@ -360,11 +360,12 @@ void api_get_run(struct http_request *request)
 void api_delete_run(struct http_request *request)
 {
         struct service_run *one = find(request);
+        struct service_run *running = service_run_find_running(request, http_part(request, 0));
         struct csn_error err;
         bool kept = false;
-        if (one && one->run) {
-                run_cancel(one->run);
-                http_json(request, MHD_HTTP_ACCEPTED, api_run_state(one));
+        if (running) {
+                run_cancel(running->run);
+                http_json(request, MHD_HTTP_ACCEPTED, api_run_state(running));
                 return;
         }
         if (service_of(request)->store && runs_forget(service_of(request)->store, http_part(request, 0),

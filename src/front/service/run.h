@@ -59,6 +59,8 @@ void service_run_free(struct service_run *one);
 
 /* A kept run of the request's tenant; NULL: there is none. */
 struct service_run *service_run_find(const struct http_request *request, const char *id);
+/* A run of the tenant that goes on, also one whose record is only for the waiting client; NULL: there is none. */
+struct service_run *service_run_find_running(const struct http_request *request, const char *id);
 
 /*
  * In place of the status of an answer above SERVICE_STORED_MAX: the answer is the record of a run, and the kept text is

@@ -260,6 +260,14 @@ struct service_run *service_run_find(const struct http_request *request, const c
         return NULL;
 }
 
+struct service_run *service_run_find_running(const struct http_request *request, const char *id)
+{
+        for (struct service_run *one = service_of(request)->runs; one; one = one->next)
+                if (one->run && strcmp(one->id, id) == 0 && strcmp(one->tenant, request->tenant) == 0)
+                        return one;
+        return NULL;
+}
+
 int service_find_run(struct http_request *request, const char *id, struct service_found *ret, struct csn_error *err)
 {
         const struct service_run *one = service_run_find(request, id);

@@ -1,5 +1,6 @@
 """What watches the daemon: /v1/me, /v1/events, /v1/metrics/series and /v1/keys; and that no tenant sees another's things there."""
 
+import concurrent.futures
 import http.client
 import json
 import re
@@ -285,6 +286,17 @@ def test_figures_of_all_are_not_for_keys_of_tenants(place):
 
 
 # ---- runs ----
+
+def test_a_run_whose_client_waits_is_listed_and_ended_by_another_request(place):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(run, place, place.alice, 'sleep 60')
+        going = until(lambda: place.web.ask('GET', '/v1/runs?history=true&status=running', **bearer(place.alice))[2]['runs'])
+        assert [one['id'] for one in going] == [going[0]['id']] and place.web.ask('GET', '/v1/runs', **bearer(place.alice))[2]['runs'] == []
+        path = '/v1/runs/' + going[0]['id']
+        assert place.web.ask('DELETE', path, **bearer(place.mallory))[0] == 404 and not waiting.done()
+        assert place.web.ask('DELETE', path, **bearer(place.alice))[0] == 202
+        assert waiting.result(30)['status'] == 'cancelled'
+
 
 def test_the_history_of_runs_is_filtered_and_is_the_tenants(place):
     made = [run(place, place.alice, f'exit {number % 2}', task_id=f't{number}')['id'] for number in range(6)]
