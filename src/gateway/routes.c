@@ -72,6 +72,7 @@ static const struct http_route routes[] = {
         ANY("/v1/images"),
         ANY("/v1/images/{name}"),
         ANY("/v1/languages"),
+        ANY("/v1/me"),
         ANY("/v1/policies"),
         ANY("/v1/policies/{name}"),
         ANY("/v1/profiles"),

@@ -297,6 +297,27 @@ def many_runs_that_nobody_waits_for(client):
 
 # ---- streams ----
 
+@step(2)
+def events_of_the_daemon(client):
+    connection, answer = client.stream('GET', '/v1/events?types=run.finished', Accept='application/x-ndjson')
+    run = client.run('echo 1')['id']
+    while json.loads(answer.readline().strip() or b'{}').get('id') != run:      # other clients of the tenant run programs, too
+        pass
+    if client.random.random() < 0.5:
+        time.sleep(0.3)                                                          # lost with events that nobody reads
+    connection.close()
+    must(run in [one['id'] for one in client.ask('GET', '/v1/runs?history=true&limit=200')['runs']])
+    must(client.ask('GET', '/v1/metrics/series?name=running')['step_s'] == 10 and client.ask('GET', '/v1/me')['may']['events'])
+
+
+@step(1)
+def a_preview(client):
+    text = 'x' * client.random.randrange(1, 1 << 20)
+    link = client.ask('POST', '/v1/previews', {'html': text}, expect=(201,))['url']
+    must(client.ask('GET', link) == text.encode())
+    client.ask('GET', link[:-4] + 'zzzz', expect=(404,))
+
+
 CHATTER = 'for i in range(400): print("line", i, "é" * 50, flush=True)'
 
 

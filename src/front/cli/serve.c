@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "backend/backend.h"
+#include "config.h"
 
 #define READY_MS 30000
 #define LOOK_MS 50
@@ -141,13 +142,24 @@ static bool wait_ready(pid_t pid, const char *address)
 
 /* ---- words ---- */
 
-static void greet(const char *address, bool keyless, const char *sock)
+/* Whether the daemon shows its page at the address; a browser opens no Unix socket. */
+static bool shows_page(const char *address, const struct settings *settings)
 {
+        int mode = settings->http.web;
+        return HAS_PAGE && strncmp(address, "unix:", 5) != 0 &&
+                (mode == web_modes_ON || (mode == web_modes_AUTO && is_local(address)));
+}
+
+static void greet(const char *address, bool keyless, const struct settings *settings)
+{
+        const char *sock = settings->engine.socket;
         bool local = strncmp(address, "unix:", 5) == 0;
         const char *curl = local ? "curl -s --unix-socket " : "curl -s ", *where = local ? address + 5 : "",
                    *url = local ? "http://localhost" : "http://";
         printf("Caisson listens at %s%s; %s.\n\n", local ? "" : url, address,
                 keyless ? "this host needs no key" : "a key is needed: caisson keys create");
+        if (shows_page(address, settings))
+                printf("  page   %s%s/ui/\n", url, address);
         printf("  docs   %s%s/docs\n", url, local ? "" : address);
         printf("  try    %s%s%s%s%s/v1/runs%s -d '{\"language\": \"python\", \"code\": \"print(6 * 7)\"}'\n", curl,
                 where, local ? " " : "", url, local ? "" : address, keyless ? "" : " -H 'Authorization: Bearer KEY'");
@@ -232,7 +244,7 @@ static int serve(int argc, char **argv, const struct settings *settings, const s
                 return cli_fail(&err);
         watch_signals();
         if (wait_ready(daemon_pid, cli.address)) {
-                greet(cli.address, keyless, settings->engine.socket);
+                greet(cli.address, keyless, settings);
                 warn_unready(cli.address);
         }
         int status = 0;

@@ -227,15 +227,18 @@ bool feed_is_read(const struct feed *feed, unsigned types)
 
 void feed_end_all(struct feed *feed)
 {
-        while (feed->readers)
-                reader_end(feed->readers);
+        for (struct feed_reader *reader = feed->readers, *next; reader; reader = next) {
+                next = reader->next;
+                reader_end(reader);
+        }
 }
 
 void feed_close(struct feed *feed)
 {
-        while (feed->readers) {
-                struct http_request *request = feed->readers->request;
-                reader_free(feed->readers);
+        for (struct feed_reader *reader = feed->readers, *next; reader; reader = next) {
+                struct http_request *request = reader->request;
+                next = reader->next;
+                reader_free(reader);
                 http_cut(request);
         }
         if (feed->loop)

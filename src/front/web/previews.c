@@ -176,6 +176,8 @@ void previews_get(struct http_request *request)
 void previews_close(struct service *service)
 {
         struct previews *all = previews_of(service);
-        while (all->oldest)
-                preview_free(all->oldest);
+        for (struct preview *preview = all->oldest, *next; preview; preview = next) {
+                next = preview->next;
+                preview_free(preview);
+        }
 }

@@ -49,6 +49,9 @@ def test_it_says_where_it_is_and_the_line_to_try_works(tmp_path):
     one = Serve(tmp_path, '--listen', f'127.0.0.1:{port}')
     said = one.said()
     assert f'http://127.0.0.1:{port}/docs' in said and 'needs no key' in said
+    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=30)
+    connection.request('GET', '/v1/me')
+    assert (f'  page   http://127.0.0.1:{port}/ui/\n' in said) == (json.loads(connection.getresponse().read())['page'] is None)
     line = next(line for line in said.splitlines() if line.strip().startswith('try'))
     code = line.split("-d '")[1].rstrip("'")
     connection = http.client.HTTPConnection('127.0.0.1', port, timeout=30)

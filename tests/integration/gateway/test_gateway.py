@@ -62,7 +62,7 @@ def test_fronts(fleet, path, body, check):
 
 
 def test_what_is_the_same_everywhere(fleet):
-    for path in '/v1/languages', '/v1/profiles', '/openapi.json', '/languages', '/api/v2/runtimes', '/docs':
+    for path in '/v1/languages', '/v1/profiles', '/v1/me', '/openapi.json', '/languages', '/api/v2/runtimes', '/docs':
         assert fleet.gateway.ask('GET', path)[0] == 200, path
 
 
