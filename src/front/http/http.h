@@ -294,6 +294,12 @@ void http_set_range(struct http_request *request, uint64_t offset, uint64_t leng
 void http_set_modified(struct http_request *request, uint64_t ms);
 /* Answer with a text allocated by malloc(3), which becomes the callee's. */
 void http_answer(struct http_request *request, unsigned status, const char *type, char *text, size_t len);
+/*
+ * Answer with a text that other answers use as well: slow readers hold no copies.  release() is called once, with the
+ * text, when the answer is over; NULL: the text outlives the listener.
+ */
+void http_answer_shared(struct http_request *request, unsigned status, const char *type, const char *text, size_t len,
+        void (*release)(void *text));
 /* Answer with `size` bytes of a regular file, from offset.  The descriptor becomes the callee's. */
 void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
         uint64_t size);

@@ -76,6 +76,23 @@ void http_answer(struct http_request *request, unsigned status, const char *type
         http_resume(request);
 }
 
+void http_answer_shared(struct http_request *request, unsigned status, const char *type, const char *text, size_t len,
+        void (*release)(void *text))
+{
+        void *shared = (void *)(uintptr_t)text;
+        if (request->answers) {
+                request->answers->answer(request, status, type, mem_copy(text, len), len);
+                if (release)
+                        release(shared);
+                return;
+        }
+        request->state = HTTP_ANSWERED;
+        set_response(request, status, type,
+                release ? MHD_create_response_from_buffer_with_free_callback(len, shared, release)
+                        : MHD_create_response_from_buffer(len, shared, MHD_RESPMEM_PERSISTENT));
+        http_resume(request);
+}
+
 void http_answer_file(struct http_request *request, unsigned status, const char *type, int fd, uint64_t offset,
         uint64_t size)
 {

@@ -44,6 +44,12 @@ static void on_open(struct service *service)
                 log_text(LOG_WARN, "http.web is on, and this program has no page: it was built without npm");
 }
 
+static void on_close(struct service *service)
+{
+        previews_close(service);
+        page_close(service);
+}
+
 const struct front web_front = { .name = "web",
         .routes = routes,
         .notes = notes,
@@ -53,4 +59,4 @@ const struct front web_front = { .name = "web",
         .app = page_app,
         .state_size = sizeof(struct web_state),
         .open = on_open,
-        .close = previews_close };
+        .close = on_close };

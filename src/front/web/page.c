@@ -66,7 +66,7 @@ static void send_first(struct http_request *request, const struct web_asset *ass
         http_answer(request, MHD_HTTP_OK, asset->type, text.bytes, text.len);
 }
 
-/* A client without gzip gets the content itself, which has an ETag of its own. */
+/* NULL: the packed bytes are damaged. */
 static char *unpack(const struct web_asset *asset)
 {
         z_stream stream = { .next_in = (Bytef *)(uintptr_t)asset->bytes, .avail_in = (uInt)asset->bytes_len };
@@ -80,6 +80,35 @@ static char *unpack(const struct web_asset *asset)
                 return text;
         free(text);
         return NULL;
+}
+
+static size_t assets_n(void)
+{
+        size_t n = 0;
+        while (web_assets[n].path)
+                n++;
+        return n;
+}
+
+/* For clients without gzip, once for all of them. */
+static const char *unpacked(const struct service *service, const struct web_asset *asset)
+{
+        struct web_state *state = web_state(service);
+        size_t at = (size_t)(asset - web_assets);
+        if (!state->unpacked)
+                state->unpacked = mem_alloc(assets_n() * sizeof *state->unpacked);
+        if (!state->unpacked[at])
+                state->unpacked[at] = unpack(asset);
+        return state->unpacked[at];
+}
+
+void page_close(struct service *service)
+{
+        struct web_state *state = web_state(service);
+        for (size_t i = 0; state->unpacked && i < assets_n(); i++)
+                free(state->unpacked[i]);
+        free(state->unpacked);
+        state->unpacked = NULL;
 }
 
 /* "gzip", "*" or "gzip;q=0.5", and not "gzip;q=0" (RFC 9110, 12.5.3). */
@@ -117,9 +146,9 @@ static void send_asset(struct http_request *request, const struct web_asset *ass
         }
         if (packed)
                 http_set_header(request, "Content-Encoding", "gzip");
-        char *text = packed ? mem_copy((const char *)asset->bytes, asset->bytes_len) : unpack(asset);
+        const char *text = packed ? (const char *)asset->bytes : unpacked(service_of(request), asset);
         if (text) {
-                http_answer(request, MHD_HTTP_OK, asset->type, text, packed ? asset->bytes_len : asset->len);
+                http_answer_shared(request, MHD_HTTP_OK, asset->type, text, packed ? asset->bytes_len : asset->len, NULL);
                 return;
         }
         struct csn_error err;

@@ -2,8 +2,8 @@
  * Previews: HTML that a program made, for a frame of a page.
  *
  * A frame sends no key, so the link has a signature (HMAC-SHA256) over the id and the end of the preview, and the
- * document is gone after a minute.  The documents are in memory; a tenant holds at most half of it, and loses its own
- * oldest first.
+ * document is gone after a minute.  Documents are in memory, each once for all of its answers; a tenant has at most half
+ * of all bytes, and loses its own oldest document first.
  */
 #include "front/web/web.h"
 
@@ -21,6 +21,8 @@ struct preview {
         char tenant[80];
         int64_t expires_ms;
         struct timer expiry;
+        unsigned answers;                  /* that go on: the document stays in memory, and counts */
+        bool ended;                        /* nobody finds it any more */
         size_t len;
         char text[];
 };
@@ -47,43 +49,68 @@ static void preview_free(struct preview *preview)
         free(preview);
 }
 
+static void preview_end(struct preview *preview)
+{
+        preview->ended = true;
+        if (!preview->answers)
+                preview_free(preview);
+}
+
 static void on_expiry(struct timer *timer)
 {
-        preview_free(timer->owner);
+        preview_end(timer->owner);
 }
 
-static struct preview *oldest_of(const struct previews *all, const char *tenant)
+/* An answer with the document is over. */
+static void on_answered(void *text)
 {
-        struct preview *one = all->oldest;
-        while (one && tenant && strcmp(one->tenant, tenant) != 0)
-                one = one->next;
-        return one;
+        struct preview *preview = (void *)((char *)text - offsetof(struct preview, text));
+        preview->answers--;
+        if (preview->ended && !preview->answers)
+                preview_free(preview);
 }
 
-/* First the tenant's own half, then all: a tenant alone never takes the room of others. */
-static void make_room(struct previews *all, const char *tenant, size_t len)
+/* End the tenant's oldest previews until another one is within the tenant's half. */
+static bool make_own_room(struct previews *all, const char *tenant, size_t len)
 {
-        size_t n = 0, bytes = len;
+        size_t n = 1, bytes = len;
         for (const struct preview *one = all->oldest; one; one = one->next)
                 if (strcmp(one->tenant, tenant) == 0) {
                         n++;
                         bytes += one->len;
                 }
-        for (struct preview *one; (n >= PREVIEWS_MAX / 2 || bytes > PREVIEWS_BYTES_MAX / 2) &&
-                (one = oldest_of(all, tenant));
-                n--) {
+        for (struct preview *one = all->oldest, *next; one; one = next) {
+                next = one->next;
+                if (n <= PREVIEWS_MAX / 2 && bytes <= PREVIEWS_BYTES_MAX / 2)
+                        return true;
+                if (strcmp(one->tenant, tenant) != 0 || one->answers)
+                        continue;
+                n--;
                 bytes -= one->len;
-                preview_free(one);
+                preview_end(one);
         }
-        while (all->oldest && (all->n >= PREVIEWS_MAX || all->bytes + len > PREVIEWS_BYTES_MAX))
-                preview_free(all->oldest);
+        return n <= PREVIEWS_MAX / 2 && bytes <= PREVIEWS_BYTES_MAX / 2;
+}
+
+/* First in the tenant's own half, then in the whole.  Documents in answers stay, and may leave no room. */
+static bool make_room(struct previews *all, const char *tenant, size_t len)
+{
+        if (!make_own_room(all, tenant, len))
+                return false;
+        for (struct preview *one = all->oldest, *next; one; one = next) {
+                next = one->next;
+                if (all->n < PREVIEWS_MAX && all->bytes + len <= PREVIEWS_BYTES_MAX)
+                        return true;
+                if (!one->answers)
+                        preview_end(one);
+        }
+        return all->n < PREVIEWS_MAX && all->bytes + len <= PREVIEWS_BYTES_MAX;
 }
 
 static struct preview *preview_new(struct http_request *request, const char *text, size_t len)
 {
         struct service *service = service_of(request);
         struct previews *all = previews_of(service);
-        make_room(all, request->tenant, len);
         struct preview *preview = mem_alloc(sizeof *preview + len + 1);
         *preview = (struct preview){ .service = service,
                 .expires_ms = time_now_ms() + (int64_t)(PREVIEW_US / 1000),
@@ -135,6 +162,13 @@ void previews_post(struct http_request *request)
         struct csn_error err;
         if (!service_decode(request, &object_preview_request, &request->arena, &given))
                 return;
+        if (!make_room(all, request->tenant, strlen(given.html))) {
+                err_set(&err, CSN_E_BUSY, 0,
+                        "answers with previews of this tenant, or of all, hold the room for another one: read or end them");
+                http_set_header(request, "Retry-After", "60");
+                http_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, &err);
+                return;
+        }
         struct preview *preview = preview_new(request, given.html, strlen(given.html));
         if (!sign(all, preview, signature)) {
                 preview_free(preview);
@@ -154,7 +188,7 @@ void previews_get(struct http_request *request)
         const char *id = http_part(request, 0);
         struct preview *preview = all->oldest;
         struct csn_error err;
-        while (preview && strcmp(preview->id, id) != 0)
+        while (preview && (preview->ended || strcmp(preview->id, id) != 0))
                 preview = preview->next;
         if (service_check_page(request, &err) < 0) {
                 http_problem(request, MHD_HTTP_FORBIDDEN, &err);
@@ -169,8 +203,8 @@ void previews_get(struct http_request *request)
         http_set_header(request, "Content-Security-Policy", PREVIEW_POLICY);
         http_set_header(request, "Referrer-Policy", "no-referrer");
         http_set_header(request, "Cross-Origin-Resource-Policy", "same-origin");
-        http_answer(request, MHD_HTTP_OK, "text/html; charset=utf-8", mem_copy(preview->text, preview->len),
-                preview->len);
+        preview->answers++;
+        http_answer_shared(request, MHD_HTTP_OK, "text/html; charset=utf-8", preview->text, preview->len, on_answered);
 }
 
 void previews_close(struct service *service)

@@ -17,6 +17,8 @@
 
 /* Whether this build has a page. */
 bool page_is_built(void);
+/* Free the unpacked files of the page; connections are closed. */
+void page_close(struct service *service);
 /* The application for requests of the page; NULL: the request is for another application. */
 const struct http_app *page_app(struct service *service, struct http_request *request);
 
@@ -24,7 +26,7 @@ const struct http_app *page_app(struct service *service, struct http_request *re
 
 #define PREVIEW_US (60 * 1000000ULL)       /* microseconds for which a preview can be asked for */
 #define PREVIEWS_MAX 256                   /* previews of all tenants; a tenant gets at most half */
-#define PREVIEWS_BYTES_MAX (32 * MIB)      /* bytes of their documents; a tenant gets at most half */
+#define PREVIEWS_BYTES_MAX (32 * MIB)      /* bytes of their documents, those in answers included; a tenant gets half */
 #define PREVIEW_ID_BYTES 16
 #define PREVIEW_KEY_BYTES 32
 
@@ -36,7 +38,7 @@ struct preview;
 
 struct previews {
         struct preview *oldest, *newest;
-        size_t n, bytes;
+        size_t n, bytes;                   /* of all previews in memory */
         char key[2 * PREVIEW_KEY_BYTES + 1];   /* of signatures; "" before the first preview */
 };
 
@@ -48,6 +50,7 @@ void previews_close(struct service *service);
 
 struct web_state {
         struct previews previews;
+        char **unpacked;                   /* by the place in web_assets; NULL: no client without gzip asked yet */
 };
 
 static inline struct web_state *web_state(const struct service *service)

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from cli import caisson
-from daemon import until
+from daemon import memory_of, until
 from keys import Keys, bearer
 from web import Web
 
@@ -298,3 +298,27 @@ def test_a_page_that_is_not_that_of_the_hashes_is_not_built(tmp_path):
     (folder / 'HASHES').write_text(f'{digest}  index.html\n')
     (folder / 'dist/index.html').write_bytes(content + b'<script src="//evil.example"></script>')
     assert built().returncode and 'SHA-256' in built().stderr
+
+
+def test_slow_readers_of_previews_and_files_hold_no_copies(tmp_path):
+    web = Web(tmp_path)
+    link = web.ask('POST', '/v1/previews', {'html': 'x' * (4 << 20)})[2]['url']
+    before = memory_of(web.daemon.process.pid)
+
+    def lazy(path):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        one.connect(('127.0.0.1', web.port))
+        one.sendall(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n'.encode())
+        return one
+
+    readers = [lazy(link) for _ in range(60)]
+    readers += [lazy(path) for path in names(web.ask('GET', '/ui/')[2].decode()) for _ in range(30)] if not web.ask('GET', '/v1/me')[2]['page'] else []
+    assert web.ask('GET', '/healthz')[0] == 200
+    assert memory_of(web.daemon.process.pid) - before < 40 << 20
+    kept = [lazy(web.ask('POST', '/v1/previews', {'html': 'x' * (4 << 20)})[2]['url']) for _ in range(3)]
+    until(lambda: web.ask('POST', '/v1/previews', {'html': 'x'})[0] == 429)          # the tenant's half is in answers that nobody reads
+    for one in readers + kept:
+        one.close()
+    until(lambda: web.ask('POST', '/v1/previews', {'html': 'x' * (4 << 20)})[0] == 201)
+    assert web.daemon.stop(signal.SIGTERM) == 0
