@@ -5,6 +5,7 @@ import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from './parts/view.js'
 import { key, learnMe, may, me, needsKey, setKey } from './parts/api.js'
+import { THEMES, theme } from './parts/theme.js'
 import { Said } from './parts/ui.js'
 import { Playground } from './pages/playground.js'
 import { Grade } from './pages/grade.js'
@@ -37,22 +38,6 @@ function readAddress() {
 const address = signal(readAddress())
 addEventListener('hashchange', () => { address.value = readAddress() })
 
-// ---- the theme ----
-
-const THEMES = ['system', 'light', 'dark']
-const theme = signal(localStorage.getItem('caisson.theme') ?? 'system')
-
-function showTheme() {
-  if (theme.value === 'system') delete document.documentElement.dataset.theme
-  else document.documentElement.dataset.theme = theme.value
-}
-
-function chooseTheme(event) {
-  theme.value = event.currentTarget.value
-  localStorage.setItem('caisson.theme', theme.value)
-  showTheme()
-}
-
 // ---- the frame ----
 
 function KeyForm() {
@@ -66,7 +51,7 @@ function KeyForm() {
   return html`<form class="keyform" onSubmit=${submit} autocomplete="off">
     <h1>A key is needed</h1>
     <p>${key.value ? 'The daemon does not accept this key.' : 'The daemon answers requests with a key only.'} It stays in this tab and ends with it.</p>
-    <label class="field"><span>Key</span><input ref=${field} type="password" name="key" placeholder="csn_..." required autofocus /></label>
+    <label class="field"><span>Key</span><input ref=${field} type="password" name="key" autocomplete="off" placeholder="csn_..." required autofocus /></label>
     <p><button class="primary">Use this key</button></p>
     <p class="note">Make one on the host of the daemon:</p>
     <pre tabindex="0" role="region" aria-label="Command">caisson keys create --name laptop --tenant me --scopes run,check,read,files,sandboxes</pre>
@@ -78,12 +63,12 @@ const menuOpen = signal(false)
 function Frame() {
   const { name, parts, query } = address.value
   const shown = PAGES.filter((one) => !one.may || may(one.may))
-  const current = PAGES.find((one) => one.name === name)
+  const current = shown.find((one) => one.name === name) ?? shown[0]
   const main = useRef()
   useEffect(() => {
     document.title = `${current.title} · Caisson`
     menuOpen.value = false
-  }, [name])
+  }, [current.name])
   const skip = (event) => {
     event.preventDefault()
     main.current.focus()
@@ -94,20 +79,19 @@ function Frame() {
       <button type="button" class="menu" aria-expanded=${menuOpen.value ? 'true' : 'false'} aria-controls="nav"
         onClick=${() => { menuOpen.value = !menuOpen.value }}>Menu</button>
       <nav id="nav" class=${menuOpen.value ? 'open' : ''} aria-label="Pages">
-        ${shown.map((one) => html`<a key=${one.name} href="#/${one.name}" aria-current=${one.name === name ? 'page' : undefined}>${one.title}</a>`)}
+        ${shown.map((one) => html`<a key=${one.name} href="#/${one.name}" aria-current=${one === current ? 'page' : undefined}>${one.title}</a>`)}
         <a href="/docs">Docs</a>
         <span class="spacer"></span>
         ${key.value && html`<button type="button" class="small" onClick=${() => { setKey(''); me.value = null; learnMe() }}>Forget key</button>`}
-        <label class="theme"><span class="hidden">Theme</span><select value=${theme.value} onChange=${chooseTheme}>${THEMES.map((one) => html`<option
+        <label class="theme"><span class="hidden">Theme</span><select value=${theme.value} onChange=${(event) => { theme.value = event.currentTarget.value }}>${THEMES.map((one) => html`<option
           value=${one} selected=${one === theme.value}>${one === 'system' ? 'Theme: system' : one}</option>`)}</select></label>
       </nav>
     </header>
     <main id="main" tabindex="-1" ref=${main}>
-      ${needsKey.value ? html`<${KeyForm} />` : me.value && html`<${current.page} key=${name} parts=${parts} query=${query} />`}
+      ${needsKey.value ? html`<${KeyForm} />` : me.value && html`<${current.page} key=${current.name} parts=${parts} query=${query} />`}
     </main>
     <${Said} />`
 }
 
-showTheme()
 learnMe()
 render(html`<${Frame} />`, document.getElementById('app'))

@@ -1,11 +1,12 @@
 // The playground: a program, what it reads, and the record of its run.
 
-import { computed, effect, signal } from '@preact/signals'
+import { computed, effect, signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { html } from '../parts/view.js'
 import { Problem, events, hasScope, json, key, may, me, optional, request } from '../parts/api.js'
 import { Editor } from '../parts/editor.js'
 import { EXAMPLES, isTable, isUnchanged, plotProgram } from '../parts/examples.js'
+import { filePath, sandboxFiles } from '../parts/files.js'
 import { Inputs, dropTarget, inputFiles } from '../parts/inputs.js'
 import { packProgram, unpackProgram } from '../parts/link.js'
 import { Output } from '../parts/output.js'
@@ -13,7 +14,6 @@ import { OutputTab, RecordTabs, Summary } from '../parts/record.js'
 import { snippets } from '../parts/snippets.js'
 import { Command, Dialog, ProblemView, Status, Tabs, copy, say } from '../parts/ui.js'
 
-const FOLDER_DEPTH = 4
 const NARROW = 1000          // CSS pixels up to which the result is below the program
 
 // What the page keeps while another page is open.
@@ -32,7 +32,7 @@ const keep = signal(false)
 const lists = signal({ languages: [], profiles: [], policies: [] })
 const run = signal(null)                   // {id, state, record, output, displays, files, abort}
 const problem = signal(null)
-const session = signal(null)               // {id, sandbox, language, profile, sent}
+const session = signal(null)               // {id, sandbox, context, shape, sent}
 const tab = signal('output')
 const inputTab = signal('files')
 const dropping = signal(false)
@@ -55,12 +55,16 @@ async function learnLists() {
 
 // ---- the request ----
 
+// Modules that the image `data` has loaded; there show() writes a figure to a file.
+const DATA_MODULES = /^\s*(?:import|from)\s+(?:matplotlib|numpy|pandas|plotly|seaborn)\b/m
+
 const words = (text) => text.split(/[\s,]+/).filter(Boolean)
 
 /** Everything but the files. */
 function requestBody() {
   const body = { language: language.value, code: code.value }
   if (profile.value) body.profile = profile.value
+  else if (language.value === 'python' && !words(packages.value).length && DATA_MODULES.test(code.value)) body.image = 'data'
   if (stdin.value && !keep.value) body.stdin = stdin.value
   if (words(packages.value).length) body.packages = words(packages.value)
   const limits = {}
@@ -88,25 +92,14 @@ async function openSession() {
   if (session.value && session.value.shape !== shape) await endSession()
   if (!session.value) {
     const made = await json('/v1/sessions', { body: { language: wanted, sandbox } })
-    session.value = { id: made.id, sandbox: made.sandbox.id, shape, sent: new Set() }
+    session.value = { id: made.id, sandbox: made.sandbox.id, context: made.context.id, shape, sent: new Set() }
   }
   const { sandbox: id, sent } = session.value
   for (const file of files.value.filter((one) => !sent.has(one))) {
-    await request(`/v1/sandboxes/${id}/files?path=${encodeURIComponent(file.name)}`, { method: 'PUT', body: file })
+    await request(filePath(id, file.name), { method: 'PUT', body: file })
     sent.add(file)
   }
   return session.value
-}
-
-/** Files of the session's sandbox, in the form of a record's files. */
-async function sessionFiles(id) {
-  const answer = await optional(`/v1/sandboxes/${id}/entries?path=.&depth=${FOLDER_DEPTH}`)
-  const types = { png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', gif: 'image/gif', svg: 'image/svg+xml', csv: 'text/csv' }
-  return (answer?.entries ?? []).filter((one) => one.type === 'file').map((one) => {
-    const name = one.path.replace(/^\/home\/user\//, '')
-    return { name, size_bytes: one.size_bytes, mime: types[name.split('.').pop().toLowerCase()] ?? '',
-      href: `/v1/sandboxes/${id}/files?path=${encodeURIComponent(one.path)}` }
-  })
 }
 
 // ---- running ----
@@ -114,7 +107,7 @@ async function sessionFiles(id) {
 async function start() {
   if (running.value) return
   problem.value = null
-  const mine = { id: '', state: 'running', record: null, output: new Output(), displays: [], files: null, abort: new AbortController() }
+  const mine = { id: '', state: 'running', since: Date.now(), record: null, output: new Output(), displays: [], files: null, abort: new AbortController() }
   run.value = mine
   tab.value = 'output'
   if (innerWidth <= NARROW) document.querySelector('.result')?.scrollIntoView({ block: 'nearest' })
@@ -139,7 +132,7 @@ async function start() {
       else if (data.type === 'lost') mine.output.add('stderr', `\n[${data.events} events were lost]\n`)
       else if (data.type === 'end') {
         const record = data.record ?? (await json(`/v1/runs/${mine.id}`))
-        const kept = keep.value && session.value ? await sessionFiles(session.value.sandbox) : null
+        const kept = keep.value && session.value ? await sandboxFiles(session.value.sandbox).catch(() => null) : null
         update({ state: 'over', record, files: kept })
       }
     }
@@ -155,9 +148,9 @@ async function start() {
 async function stop() {
   const { id, abort } = run.value
   if (!id) return abort.abort()
-  const path = keep.value && session.value ? `/v1/contexts/${session.value.id.replace(/^ses_/, 'ctx_')}/interrupt` : null
   try {
-    await (path && (await optional(path, { method: 'POST' })) !== null ? null : request(`/v1/runs/${id}`, { method: 'DELETE' }))
+    if (session.value) await request(`/v1/contexts/${session.value.context}/interrupt`, { method: 'POST' })
+    else await request(`/v1/runs/${id}`, { method: 'DELETE' })
   } catch (error) {
     problem.value = error
     abort.abort()
@@ -221,7 +214,9 @@ const Choice = ({ label, value, options, title }) => html`<label class="field"><
   selected=${name === value.value}>${text}</option>`)}</select></label>`
 
 function CopyDialog() {
-  const list = copying.value ? snippets(requestBody(), files.value.map((one) => one.name), location.origin, Boolean(key.value)) : {}
+  const body = requestBody()
+  if (!run.value?.record?.files?.length) delete body.exports      // nothing is known that would be fetched
+  const list = copying.value ? snippets(body, files.value.map((one) => one.name), location.origin, Boolean(key.value)) : {}
   return html`<${Dialog} open=${copying} title="This run elsewhere">${copying.value && html`<${Tabs} label="Copy as" tabs=${Object.keys(list).map((name) => (
     { id: name, title: name, body: () => html`<${Command} label=${name} text=${list[name]} />` }))} />`}<//>`
 }
@@ -252,6 +247,16 @@ const inputTabs = () => [
   { id: 'more', title: 'Limits', body: () => html`<${More} />` },
 ]
 
+/** Seconds since a run was started, while it goes on. */
+function Elapsed({ since }) {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => { now.value = Date.now() }, 100)
+    return () => clearInterval(timer)
+  }, [])
+  return html`<span class="elapsed">${((now.value - since) / 1000).toFixed(1)} s</span>`
+}
+
 function Result() {
   const now = run.value
   if (problem.value) return html`<${ProblemView} problem=${problem.value} />`
@@ -260,7 +265,7 @@ function Result() {
       <p>Drop a CSV onto this page, and a program that draws it is written for you.</p></div>`
   }
   if (!now.record) {
-    return html`<p class="summary"><${Status} status="running" /> <span>${now.id || 'starting'}</span></p>
+    return html`<p class="summary"><${Status} status="running" /> <${Elapsed} since=${now.since} /> <span class="note">${now.id}</span></p>
       <${OutputTab} output=${now.output} live=${now.displays} />`
   }
   return html`<${Summary} record=${now.record} /><${RecordTabs} key=${now.record.id} record=${now.record} output=${now.output} live=${now.displays.length ? now.displays : undefined}

@@ -3,7 +3,7 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { html } from '../parts/view.js'
-import { Problem, events, json, page, request } from '../parts/api.js'
+import { Problem, events, json, me, page, request } from '../parts/api.js'
 import { age, milliseconds } from '../parts/format.js'
 import { live, useNews } from '../parts/live.js'
 import { Output } from '../parts/output.js'
@@ -17,6 +17,7 @@ const STATUSES = ['running', 'completed', 'failed', 'blocked', 'syntax_error', '
 const LANGUAGES = ['python', 'javascript', 'typescript', 'bash']
 
 const filter = signal({ status: '', language: '', profile: '', key: '' })
+const everybody = signal(false) // runs of all tenants, for an administrator
 const history = signal(false)   // also runs of the audit, whose records may be gone
 const more = signal([])         // pages behind the first one
 const next = signal(null)
@@ -24,6 +25,7 @@ const next = signal(null)
 function listPath(cursor) {
   const query = new URLSearchParams({ limit: PAGE })
   for (const [name, value] of Object.entries(filter.value)) if (value) query.set(name, value)
+  if (everybody.value) query.set('tenant', '*')
   if (history.value) query.set('history', 'true')
   if (cursor) query.set('cursor', cursor)
   return `/v1/runs?${query}`
@@ -46,8 +48,8 @@ function List() {
     const answer = page(await json(listPath()), 'runs')
     if (!more.value.length) next.value = answer.next
     return answer.rows
-  }, [filter.value, history.value])
-  useNews('run.*', again)
+  }, [filter.value, history.value, everybody.value])
+  useNews(`run.*${everybody.value ? '&tenant=*' : ''}`, again)
   const refused = useSignal(null)
   const end = async (run) => {
     refused.value = null
@@ -71,6 +73,8 @@ function List() {
       <${Filter} name="key" label="Key" />
       <label class="check"><input type="checkbox" checked=${history.value} onChange=${(event) => { more.value = []; history.value = event.currentTarget.checked }} />
         <span title="Runs of the audit, whose records may be gone">All of the audit</span></label>
+      ${me.value.admin && html`<label class="check"><input type="checkbox" checked=${everybody.value} onChange=${(event) => { more.value = []; everybody.value = event.currentTarget.checked }} />
+        <span>All tenants</span></label>`}
     </div>
     <${ProblemView} problem=${problem ?? refused.value} />
     ${value && !rows.length && (filtered ? html`<${Empty}>No run fits these filters.<//>`

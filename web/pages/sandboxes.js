@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { html } from '../parts/view.js'
 import { json, optional, page, request } from '../parts/api.js'
+import { filePath, sandboxFiles } from '../parts/files.js'
 import { age, bytes, milliseconds } from '../parts/format.js'
 import { Inputs } from '../parts/inputs.js'
 import { useNews } from '../parts/live.js'
@@ -12,7 +13,6 @@ import { TerminalView } from '../parts/terminal.js'
 import { Bar, Empty, ProblemView, Status, Sure, Table, Tabs, Time, useLoad } from '../parts/ui.js'
 
 const METRICS_MS = 3000
-const FILES_DEPTH = 4
 const EXTENDED_MS = 3600000
 
 const left = (at) => age(new Date(at) - Date.now())
@@ -124,22 +124,19 @@ function Contexts({ id }) {
 }
 
 function Files({ id }) {
-  const { value, problem, again } = useLoad(() => json(`/v1/sandboxes/${id}/entries?path=.&depth=${FILES_DEPTH}`), [id])
+  const { value, problem, again } = useLoad(() => sandboxFiles(id), [id])
   const refused = useSignal(null)
   const add = async (files) => {
     refused.value = null
     try {
-      for (const file of files) await request(`/v1/sandboxes/${id}/files?path=${encodeURIComponent(file.name)}`, { method: 'PUT', body: file })
+      for (const file of files) await request(filePath(id, file.name), { method: 'PUT', body: file })
     } catch (error) {
       refused.value = error
     }
     again()
   }
-  const types = { png: 'image/png', jpg: 'image/jpeg', gif: 'image/gif', svg: 'image/svg+xml', csv: 'text/csv', txt: 'text/plain' }
-  const files = (value?.entries ?? []).filter((one) => one.type === 'file').map((one) => ({ name: one.path.replace(/^\/home\/user\//, ''), size_bytes: one.size_bytes,
-    mime: types[one.path.split('.').pop()] ?? '', href: `/v1/sandboxes/${id}/files?path=${encodeURIComponent(one.path)}` }))
   return html`<${ProblemView} problem=${problem ?? refused.value} /><${Inputs} files=${[]} add=${add} remove=${() => {}} />
-    <${FileList} files=${files} empty=${html`<${Empty} command="caisson sandbox cp data.csv ${id}:">The home folder is empty. This command copies a file into it:<//>`} />`
+    <${FileList} files=${value ?? []} empty=${html`<${Empty} command="caisson sandbox cp data.csv ${id}:">The home folder is empty. This command copies a file into it:<//>`} />`
 }
 
 function Programs({ id }) {

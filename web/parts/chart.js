@@ -2,10 +2,9 @@
 
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from './view.js'
+import { colour, isDark } from './theme.js'
 
 const HEIGHT = 150
-
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 const COLOURS = ['--accent', '--wait', '--good']
 
@@ -45,7 +44,7 @@ export function Chart({ title, lines, text, steps }) {
       plot.current?.destroy()
       plot.current = null
     }
-  }, [])
+  }, [isDark.value])
   useEffect(() => { plot.current?.setData(data) }, [times.at(-1), times.length])
 
   return html`<figure class="chart"><figcaption><span>${title}</span> <strong>${words.map((one, n) => html`<span class=${lines.length > 1 ? `line-${n}` : undefined}>${one}</span>`)}</strong></figcaption>

@@ -3,19 +3,11 @@
 import { useSignal } from '@preact/signals'
 import { html } from './view.js'
 import { json } from './api.js'
+import { base64 } from './files.js'
 import { bytes } from './format.js'
 
 const INLINE_MAX = 1024 * 1024         // larger files are uploaded first, where the key may keep files
 const BODY_MAX = 40 * 1024 * 1024      // of files without an upload: base64 of them fits into 64 MiB
-
-async function base64(blob) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onerror = () => reject(reader.error)
-    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(',') + 1))
-    reader.readAsDataURL(blob)
-  })
-}
 
 /** `files` of a request for the given File objects; uploads large ones. */
 export async function inputFiles(files, mayKeep) {

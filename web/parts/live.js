@@ -34,7 +34,7 @@ async function follow(types, abort, soon) {
   }
 }
 
-/** Calls `onNews` after events of the types, such as "run.*", as long as the page is open. */
+/** Calls `onNews` after events of the types, such as "run.*" or "run.*&tenant=*", as long as the page is open. */
 export function useNews(types, onNews) {
   useEffect(() => {
     const abort = new AbortController()

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { html } from './view.js'
 import { download, request } from './api.js'
+import { base64 } from './files.js'
 import { bytes, count, milliseconds } from './format.js'
 import { Output, OutputView } from './output.js'
 import { Bundle, DataTable, Picture, TextResult, Value, isPicture, parseCsv, pictureUrl } from './results.js'
@@ -16,12 +17,6 @@ const PREVIEW_MAX = 8 * 1024 * 1024
 /** Where a file of a run or of a sandbox can be fetched; null where its bytes are not kept. */
 export const fileUrl = (file) => file.href ?? (file.url ? file.url.replace(/^sandbox:/, '') : null)
 
-const asBase64 = async (blob) => new Promise((resolve) => {
-  const reader = new FileReader()
-  reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(',') + 1))
-  reader.readAsDataURL(blob)
-})
-
 /** A file as this page can show it: a picture, a table or text. */
 export function FilePreview({ file }) {
   const state = useSignal({})
@@ -33,7 +28,7 @@ export function FilePreview({ file }) {
     const load = async () => {
       const blob = await (await request(url, { abort: abort.signal })).blob()
       if (isPicture(type)) {
-        state.value = { picture: pictureUrl(type, type === 'image/svg+xml' ? await blob.text() : await asBase64(blob)) }
+        state.value = { picture: pictureUrl(type, type === 'image/svg+xml' ? await blob.text() : await base64(blob)) }
       } else if (/csv|tab-separated/.test(type) || /\.(csv|tsv)$/i.test(file.name)) {
         state.value = { table: parseCsv(await blob.text(), /tab|\.tsv$/i.test(type + file.name) ? '\t' : ',') }
       } else {

@@ -1,12 +1,20 @@
 // The present request as a command or a program: curl, Python, TypeScript and the command line.
+//
+// Files of the request are read from the folder in which the command is given.  Files that the program makes are fetched.
 
-const indent = (text, by) => text.split('\n').join(`\n${' '.repeat(by)}`)
+const CLI_OPTIONS = {
+  profile: (value) => ['--profile', value],
+  network: (value) => ['--network', value],
+  policy: (value) => ['--policy', value],
+  packages: (value) => value.flatMap((one) => ['--packages', one]),
+  limits: (value) => [...(value.wall_ms ? ['--timeout', `${value.wall_ms}ms`] : []), ...(value.memory_bytes ? ['--memory', String(value.memory_bytes)] : [])],
+}
 
 /** A word for a POSIX shell. */
-export const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+const quote = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 /** A value as a Python literal. */
-export function python(value) {
+function python(value) {
   if (value === null) return 'None'
   if (value === true) return 'True'
   if (value === false) return 'False'
@@ -15,59 +23,65 @@ export function python(value) {
   return JSON.stringify(value)
 }
 
-/** Source text with real lines, where the language's long string can hold it as it is. */
+/** Source text with its lines, where a long literal of the language can hold it as it is. */
 const pythonText = (text) => (/\\|'''|\r/.test(text) || text.endsWith("'") || !text.includes('\n') ? JSON.stringify(text) : `'''\\\n${text}'''`)
-const scriptText = (text) => (text.includes('\n') && !/[`\\]|\$\{|\r/.test(text) ? `\`${text}\`` : JSON.stringify(text))
+const scriptText = (text) => (/[`\\\r]|\$\{/.test(text) || !text.includes('\n') ? JSON.stringify(text) : `\`\\\n${text}\``)
 
-const CLI_LIMITS = { wall_ms: ['timeout', (n) => `${n}ms`], memory_bytes: ['memory', (n) => `${n}`] }
+function curl(body, names, origin, hasKey) {
+  const head = `curl -s ${origin}/v1/runs${hasKey ? ' -H "Authorization: Bearer $CAISSON_KEY"' : ''} -H 'Content-Type: application/json'`
+  if (!names.length) return `${head} --data-binary ${quote(JSON.stringify(body, null, 2))}`
+  // In a here-document the shell replaces $(...): JSON needs \ before \, $ and \`.
+  const escaped = JSON.stringify(body, null, 2).replace(/[\\$`]/g, '\\$&').replace(/\n\}$/, '')
+  const files = names.map((name) => `    {"name": ${JSON.stringify(name).replace(/[\\$`]/g, '\\$&')}, "content_base64": "$(base64 -w0 ${quote(name)})"}`)
+  return `${head} --data-binary @- <<END\n${escaped},\n  "files": [\n${files.join(',\n')}\n  ]\n}\nEND`
+}
 
-/** `names` are the files of the request, which the texts read from the caller's folder. */
-export function snippets(body, names, origin, hasKey) {
-  const { code, language, limits, stdin, packages, ...others } = body
-  delete others.exports
-  const auth = hasKey ? ' \\\n  -H "Authorization: Bearer $CAISSON_KEY"' : ''
-  const fields = { ...body }
-  delete fields.files
-
-  const curlFiles = names.length
-    ? `\nfiles=$(for f in ${names.map(quote).join(' ')}; do jq -n --arg name "$f" --arg content "$(base64 -w0 "$f")" '{name: $name, content_base64: $content}'; done | jq -s .)` : ''
-  const data = quote(JSON.stringify(fields, null, 2))
-  const curl = names.length
-    ? `request=${data}${curlFiles}\njq -n --argjson request "$request" --argjson files "$files" '$request + {files: $files}' |\n  curl -s ${origin}/v1/runs${auth} \\\n  -H 'Content-Type: application/json' --data-binary @-`
-    : `curl -s ${origin}/v1/runs${auth} \\\n  -H 'Content-Type: application/json' \\\n  --data-binary ${data}`
-
-  const rest = Object.entries({ ...others, ...(limits && { limits }), ...(packages && { packages }) })
-  const pythonFiles = names.length
-    ? [`files=[{"name": name, "content_base64": base64.b64encode(open(name, "rb").read()).decode()} for name in ${python(names)}]`] : []
-  const py = `${names.length ? 'import base64\n' : ''}${hasKey ? 'import os\n' : ''}import caisson
+function pythonProgram({ code, language, stdin, exports, ...rest }, names, origin, hasKey) {
+  const words = ['code', JSON.stringify(language)]
+  if (stdin) words.push(`stdin=${python(stdin)}`)
+  if (names.length) words.push(`files={${names.map((name) => `${JSON.stringify(name)}: Path(${JSON.stringify(name)})`).join(', ')}}`)
+  words.push(...Object.entries(rest).map(([name, value]) => `${name}=${python(value)}`))
+  if (exports) words.push('download=["*"]')
+  return `${hasKey ? 'import os\n' : ''}${exports || names.length ? 'from pathlib import Path\n' : ''}
+import caisson
 
 client = caisson.Client(${JSON.stringify(origin)}${hasKey ? ', os.environ["CAISSON_KEY"]' : ''})
 code = ${pythonText(code)}
-run = client.run(${['code', JSON.stringify(language), ...(stdin ? [`stdin=${python(stdin)}`] : []), ...rest.map(([name, value]) => `${name}=${python(value)}`),
-    ...pythonFiles].join(', ')})
+run = client.run(${words.join(', ')})
 print(run.status, run.stdout)
-`
+${exports ? 'for file in run.files:\n    if file.content is not None:\n        Path(Path(file.name).name).write_bytes(file.content)\n' : ''}`.trimStart()
+}
 
-  const options = { ...(stdin && { stdin }), ...Object.fromEntries(rest) }
-  const tsFiles = names.length
-    ? `\nconst files = await Promise.all(${JSON.stringify(names)}.map(async (name) => (\n  { name, content_base64: (await readFile(name)).toString('base64') })))` : ''
-  const typescript = `${names.length ? "import { readFile } from 'node:fs/promises'\n" : ''}import { Caisson } from 'caisson'
+function typescriptProgram({ code, language, stdin, exports, ...rest }, names, origin, hasKey) {
+  const members = Object.entries({ language, ...(stdin && { stdin }), ...rest }).map(([name, value]) => `  ${name}: ${JSON.stringify(value)}`)
+  if (names.length) members.push(`  files: { ${names.map((name) => `${JSON.stringify(name)}: await readFile(${JSON.stringify(name)})`).join(', ')} }`)
+  if (exports) members.push("  download: ['*']")
+  const functions = [...(names.length ? ['readFile'] : []), ...(exports ? ['writeFile'] : [])]
+  return `${functions.length ? `import { ${functions.join(', ')} } from 'node:fs/promises'\n` : ''}${exports ? "import { basename } from 'node:path'\n" : ''}import { Caisson } from 'caisson-sandbox'
 
 const client = new Caisson({ baseUrl: ${JSON.stringify(origin)}${hasKey ? ', key: process.env.CAISSON_KEY' : ''} })
-const code = ${scriptText(code)}${tsFiles}
-const run = await client.run(code, ${indent(JSON.stringify({ language, ...options }, null, 2), 0).replace(/\n?\}$/, names.length ? ',\n  files\n}' : '\n}')})
+const code = ${scriptText(code)}
+const run = await client.run(code, {
+${members.join(',\n')}
+})
 console.log(run.status, run.stdout)
-`
+${exports ? 'for (const file of run.files) if (file.content) await writeFile(basename(file.name), file.content)\n' : ''}`
+}
 
-  const flags = ['-l', language]
-  if (body.profile) flags.push('--profile', body.profile)
-  if (body.network) flags.push('--network', body.network)
-  if (body.policy) flags.push('--policy', body.policy)
-  for (const [name, value] of Object.entries(limits ?? {})) if (CLI_LIMITS[name]) flags.push(`--${CLI_LIMITS[name][0]}`, CLI_LIMITS[name][1](value))
-  for (const one of packages ?? []) flags.push('--packages', one)
-  for (const name of names) flags.push('--file', name)
-  const cli = `${stdin ? `printf %s ${quote(stdin)} | ` : ''}caisson run ${flags.map(quote).join(' ')}${stdin ? ' --stdin -' : ''}${
-    body.exports ? " --export '*:.'" : ''} -c ${quote(code)}`
+function commandLine({ code, language, stdin, exports, ...rest }, names) {
+  const words = ['-l', language, ...Object.entries(rest).flatMap(([name, value]) => CLI_OPTIONS[name]?.(value) ?? [])]
+  for (const name of names) words.push('--file', name)
+  if (exports) words.push('--export', '*:.')
+  if (stdin) words.push('--stdin', '-')
+  return `${stdin ? `printf %s ${quote(stdin)} | ` : ''}caisson run ${words.map(quote).join(' ')} -c ${quote(code)}`
+}
 
-  return { curl, Python: py, TypeScript: typescript, 'Command line': cli }
+/** By title: `body` is a request without its files, `names` are the names of these. */
+export function snippets(body, names, origin, hasKey) {
+  return {
+    curl: curl(body, names, origin, hasKey),
+    Python: pythonProgram(body, names, origin, hasKey),
+    TypeScript: typescriptProgram(body, names, origin, hasKey),
+    'Command line': commandLine(body, names),
+  }
 }

@@ -1,9 +1,10 @@
 // A terminal in a persistent sandbox: a process with a terminal, its output as events, keys as requests to its stdin.
 
-import { useSignal } from '@preact/signals'
+import { effect, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from './view.js'
 import { events, request } from './api.js'
+import { colour, isDark } from './theme.js'
 import { ProblemView } from './ui.js'
 
 const SCROLLBACK = 5000
@@ -30,9 +31,7 @@ function allowStyles() {
   return () => { delete document.createElement }
 }
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-
-function theme() {
+function colours() {
   const names = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white']
   const own = Object.fromEntries(names.flatMap((name, n) => {
     const bright = `bright${name[0].toUpperCase()}${name.slice(1)}`
@@ -75,11 +74,14 @@ export function TerminalView({ sandbox }) {
       const { Terminal, FitAddon } = await import('./xterm.js')
       if (abort.signal.aborted) return
       const terminal = new Terminal({ fontFamily: 'ui-monospace, "DejaVu Sans Mono", monospace', fontSize: 13,
-        scrollback: SCROLLBACK, theme: theme(), screenReaderMode: true, cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
+        scrollback: SCROLLBACK, minimumContrastRatio: 4.5, theme: colours(), screenReaderMode: true, cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
         linkHandler: { activate: () => {} }, windowOptions: {} })
       const fit = new FitAddon()
       terminal.loadAddon(fit)
-      ends.push(allowStyles(), () => terminal.dispose())
+      ends.push(allowStyles(), effect(() => {
+        isDark.value          // again when it changes
+        terminal.options.theme = colours()
+      }), () => terminal.dispose())
       terminal.open(place.current)
       fit.fit()
       terminal.focus()

@@ -106,6 +106,11 @@ sys.stdout.write("the end")`)
   let size = 0
   for await (const piece of stream) size += piece.length
   assert.ok(size > 9.5 * MIB, `the download has ${size} bytes`)
+  // The record is longer than an event may be, so the page asks for the record itself.
+  await run('import sys\nfor file in (sys.stdout, sys.stderr): file.write("\\x01" * 3_000_000)')
+  assert.match(await page.locator('.result pre').first().textContent(), /^\u2401+/)
+  await page.getByRole('tab', { name: 'Limits' }).last().click()
+  assert.match(await page.locator('.bars').innerText(), /2\.9 MiB of 977 KiB/)
   await run('print("x" * 10_000_000)')
   assert.ok((await page.locator('.result pre').first().textContent()).length < 200000)
   await unharmed()

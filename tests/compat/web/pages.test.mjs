@@ -1,12 +1,12 @@
-// Each page and each thing on it is used, in Chromium; axe-core finds nothing serious in both themes, and no page is wider than 360 px.
+// Each page and each thing on it is used, in Chromium.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
-import { at, axe, browse, openPage, serve, sleep, until, whyNot, write } from './server.mjs'
+import { ROOT, at, axe, browse, openPage, program, serve, until, whyNot, write } from './server.mjs'
 
 const server = await serve()
 const reason = await whyNot(server.url)
@@ -110,7 +110,6 @@ test('standard input, packages, limits, network and policy are in the request', 
   await write(page, 'Program', 'import time\nprint(input())\ntime.sleep(30)\n')
   await tab('Standard input').click()
   await page.getByLabel('Standard input').last().fill('typed\n')
-  await tab('Limits').first().click()
   await page.getByRole('tab', { name: 'Limits' }).first().click()
   await page.getByLabel('Time limit, seconds').fill('1')
   await page.getByLabel('Memory, MiB').fill('64')
@@ -137,20 +136,36 @@ test('standard input, packages, limits, network and policy are in the request', 
   await page.getByLabel('Memory, MiB').fill('')
 })
 
-test('the command that is copied for curl gives the same result', options, async () => {
-  await write(page, 'Program', `print("it's", 6 * 7)\n`)
-  await page.locator('input[type=file]').count()
+test('what "copy as" gives does the same', options, async () => {
+  const name = "it's $HOME `x`.csv"
+  writeFileSync(path.join(folder, name), 'a,b\n1,2\n')
+  await page.getByRole('tab', { name: 'Files' }).first().click()
+  await page.locator('input[type=file]').setInputFiles(path.join(folder, name))
+  await tab('Standard input').click()
+  await page.getByLabel('Standard input').last().fill("it's $HOME\n")
+  await write(page, 'Program', `print("it's \\\\ $HOME \`x\`", input(), open("${name}").readline())\nopen("made.txt", "w").write("made")\n`)
+  assert.equal(await run(), 'completed')
+  const printed = "it's \\ $HOME `x` it's $HOME a,b\n\n"
+  const environment = { ...Object.fromEntries(Object.entries(process.env).filter(([one]) => !one.startsWith('CAISSON_'))),
+    PATH: `${path.dirname(program('caisson'))}:${process.env.PATH}`, PYTHONPATH: path.join(ROOT, 'sdk/python') }
+  const programs = { curl: ['bash', '-c'], Python: ['/usr/bin/python3', '-c'], 'Command line': ['bash', '-c'] }
   await button('Copy as').click()
-  for (const name of ['Python', 'TypeScript', 'Command line', 'curl']) {
-    await page.locator('dialog').getByRole('tab', { name }).click()
-    assert.match(await page.locator('dialog pre').innerText(), /6 \* 7/)
+  for (const title of Object.keys(programs)) {
+    await page.locator('dialog').getByRole('tab', { name: title }).click()
+    await page.locator('dialog').getByRole('button', { name: /^Copy/ }).click()
+    const text = await page.evaluate(() => navigator.clipboard.readText())
+    const done = spawnSync(programs[title][0], [programs[title][1], text], { encoding: 'utf8', cwd: folder, env: environment })
+    assert.ok((title === 'curl' ? JSON.parse(done.stdout).stdout : done.stdout).includes(printed), `${text}\n${done.stdout}\n${done.stderr}`)
+    if (title === 'curl') continue
+    assert.equal(readFileSync(path.join(folder, 'made.txt'), 'utf8'), 'made', title)
+    rmSync(path.join(folder, 'made.txt'))
   }
-  await page.locator('dialog').getByRole('button', { name: /^Copy/ }).click()
-  const command = await page.evaluate(() => navigator.clipboard.readText())
+  await page.locator('dialog').getByRole('tab', { name: 'TypeScript' }).click()
+  assert.match(await page.locator('dialog pre').innerText(), /import \{ Caisson \} from 'caisson-sandbox'/)
   await page.keyboard.press('Escape')
   await until(async () => (await page.locator('dialog[open]').count()) === 0)
-  const done = spawnSync('bash', ['-c', command], { encoding: 'utf8' })
-  assert.equal(JSON.parse(done.stdout).stdout, "it's 42\n", command)
+  await page.getByRole('tab', { name: 'Files' }).first().click()
+  await page.getByRole('button', { name: /^Remove/ }).click()
 })
 
 test('a session keeps variables, files and figures', options, async () => {
@@ -162,6 +177,14 @@ test('a session keeps variables, files and figures', options, async () => {
   assert.equal(await run(), 'completed')
   assert.match(await result().innerText(), /here/)
   assert.deepEqual(await result().locator('td').allInnerTexts(), ['41', '42'])
+  await write(page, 'Program', 'print("begun", flush=True)\nwhile True: pass\n')
+  const over = run()
+  await result().getByText('begun').waitFor()
+  await button('Stop').click()
+  assert.notEqual(await over, 'completed')
+  await write(page, 'Program', 'x')
+  assert.equal(await run(), 'completed')
+  assert.match(await result().innerText(), /Value int\s+41/)
   await tab('Files').click()
   await button('Show kept.txt').click()
   await page.getByRole('region', { name: 'kept.txt' }).getByText('here').waitFor()
@@ -226,8 +249,10 @@ test('runs are listed live, filtered, opened and cancelled', options, async () =
   await page.getByText('No run fits these filters').waitFor()
   await page.getByLabel('Key').fill('')
   await page.getByLabel('Key').press('Enter')
-  await page.getByLabel('All of the audit').check()
-  await page.locator('tbody tr').first().waitFor()
+  for (const name of ['All of the audit', 'All tenants']) {
+    await page.getByLabel(name).check()
+    await page.locator('tbody tr').first().waitFor()
+  }
 })
 
 test('a sandbox: contexts, terminal, use, files, programs, pause, end', options, async () => {
@@ -295,82 +320,38 @@ test('layers, images, keys and usage', options, async () => {
   await page.getByText('No model was asked').waitFor()
   for (const by of ['model', 'key', 'component']) await choice('By').selectOption(by)
   assert.match(await page.locator('.facts').first().innerText(), /Scopes/)
+  await page.getByText('There is no key').waitFor()
 })
 
-test('the theme follows the switch and stays', options, async () => {
-  await at(page, server.url, 'playground')
-  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
-  const light = await ground()
-  await choice('Theme').selectOption('dark')
-  const dark = await ground()
-  assert.notEqual(dark, light)
-  await page.reload()
-  await page.waitForSelector('main h1', { state: 'attached' })
-  assert.equal(await ground(), dark)
-  await choice('Theme').selectOption('system')
-  assert.equal(await ground(), light)
-})
-
-test('keys alone: skip link, tabs by arrows, a way out of the editor', options, async () => {
-  await page.goto(`${server.url}/ui/`)
-  await page.waitForSelector('.cm-content')
-  await page.keyboard.press('Tab')
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content')
-  await page.keyboard.press('Enter')
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'main')
-  await page.getByRole('tab', { name: 'Files' }).first().focus()
-  await page.keyboard.press('ArrowRight')
-  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), 'Standard input')
-  await page.getByRole('textbox', { name: 'Program', exact: true }).focus()
-  await page.keyboard.press('Escape')
-  await page.keyboard.press('Tab')
-  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('role')), 'tab')
-})
-
-const PAGES = ['playground', 'grade', 'runs', 'sandboxes', 'metrics', 'layers', 'keys']
-
-for (const scheme of ['light', 'dark']) {
-  test(`axe-core finds nothing serious in the ${scheme} theme`, options, async () => {
-    const own = await openPage(browser, server.url, { scheme })
-    const found = []
-    const look = async (name) => found.push(...(await axe(own.page)).map((one) => `${name}: ${one}`))
-    for (const name of PAGES) {
-      await at(own.page, server.url, name)
-      await sleep(600)
-      await look(name)
-    }
-    await at(own.page, server.url, 'playground')
-    await own.page.getByRole('combobox', { name: 'Example', exact: true }).selectOption({ label: 'What is refused' })
-    await own.page.getByRole('button', { name: 'Run', exact: true }).click()
-    await own.page.locator('.result .summary .status.bad').waitFor()
-    for (const name of ['Files', 'Boundary', 'Limits', 'Denials', 'Timing', 'Record', 'Output']) {
-      await own.page.getByRole('tab', { name }).last().click()
-      await look(`playground, ${name}`)
-    }
-    await own.page.getByRole('button', { name: 'Copy as' }).click()
-    await look('copy as')
-    await own.page.keyboard.press('Escape')
-    await own.page.getByRole('combobox', { name: 'Example', exact: true }).selectOption({ label: 'Bash' })
-    await own.page.getByRole('button', { name: 'Run', exact: true }).click()
-    await own.page.locator('.result .summary .status.good').waitFor()
-    await look('colours')
-    assert.deepEqual(found, [])
-    await own.close()
+test('a daemon with keys asks for one, and the page shows what the key may do', options, async () => {
+  let key
+  const closed = await serve({
+    settings: ['engine.http_keyless=false'],
+    prepare: (state) => {
+      const made = spawnSync(program('caisson'), ['keys', 'create', '--json', '--name', 'reader', '--scopes', 'run,read', '--set', `engine.state_dir=${state}`],
+        { encoding: 'utf8' })
+      key = JSON.parse(made.stdout).key
+    },
   })
-}
-
-test('no page is wider than 360 px', options, async () => {
-  const own = await openPage(browser, server.url, { width: 360 })
-  for (const name of PAGES) {
-    await at(own.page, server.url, name)
-    await sleep(600)
-    const width = await own.page.evaluate(() => document.documentElement.scrollWidth)
-    assert.ok(width <= 360, `${name} is ${width} px wide`)
-  }
-  await own.page.getByRole('button', { name: 'Menu' }).click()
-  await own.page.getByRole('link', { name: 'Playground' }).click()
+  const own = await openPage(browser, closed.url)
+  await own.page.goto(`${closed.url}/ui/`)
+  await own.page.getByRole('heading', { name: 'A key is needed' }).waitFor()
+  assert.deepEqual(await axe(own.page), [])
+  await own.page.getByLabel('Key').fill(`csn_${'0'.repeat(40)}`)
+  await own.page.getByRole('button', { name: 'Use this key' }).click()
+  await own.page.getByText('does not accept this key').waitFor()
+  await own.page.getByLabel('Key').fill(key)
+  await own.page.getByRole('button', { name: 'Use this key' }).click()
   await own.page.getByRole('button', { name: 'Run', exact: true }).click()
-  await own.page.locator('.result .summary .status').waitFor()
-  assert.ok(await own.page.evaluate(() => document.documentElement.scrollWidth) <= 360)
+  await own.page.locator('.result .summary .status.good').waitFor()
+  assert.equal(await own.page.getByRole('link', { name: 'Sandboxes' }).count(), 0)
+  await own.page.getByRole('link', { name: 'Keys' }).click()
+  assert.match(await own.page.locator('.facts').first().innerText(), /reader[^]*run, read/)
+  await own.page.reload()
+  await own.page.locator('.facts').first().waitFor()
+  assert.deepEqual(await own.page.evaluate(() => [Object.keys(sessionStorage), document.cookie]), [['caisson.key'], ''])
+  await own.page.getByRole('button', { name: 'Forget key' }).click()
+  await own.page.getByRole('heading', { name: 'A key is needed' }).waitFor()
+  assert.deepEqual(own.seen, [])
   await own.close()
 })

@@ -17,7 +17,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 export const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
 
-export async function until(condition, seconds = 30) {
+export async function until(condition, seconds = 60) {
   const end = Date.now() + seconds * 1000
   for (;;) {
     const got = await condition()
@@ -32,14 +32,17 @@ after(async () => {
   for (const end of ends.reverse()) await end()
 })
 
-/** A daemon: {url, folder}. */
-export async function serve(...settings) {
+export const program = (name) => path.join(BUILD, name)
+
+/** A daemon: {url, folder}.  `prepare` is called with its state folder before it starts. */
+export async function serve({ settings = [], prepare } = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'caisson-web-'))
   const log = path.join(folder, 'log')
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(CAISSON_|OTEL_|XDG_)/.test(name)))
   const all = [`engine.state_dir=${folder}/state`, `engine.socket=${folder}/s`, 'engine.http=127.0.0.1:0', 'engine.log_level=info',
     'engine.http_keyless=true', ...settings]
-  const daemon = spawn(path.join(BUILD, 'caissond'), all.flatMap((one) => ['--set', one]),
+  prepare?.(`${folder}/state`)
+  const daemon = spawn(program('caissond'), all.flatMap((one) => ['--set', one]),
     { env: { ...environment, HOME: '/nonexistent' }, stdio: ['ignore', 'ignore', openSync(log, 'a')] })
   const gone = new Promise((resolve) => { daemon.once('exit', resolve) })
   process.on('exit', () => daemon.kill('SIGTERM'))
@@ -100,10 +103,10 @@ export async function openPage(browser, url, { scheme = 'light', width = 1300, k
   return { page, seen, close: () => context.close() }
 }
 
-/** Findings of axe-core that are serious or critical, a line each. */
-export async function axe(page) {
+/** Findings of axe-core in a part of the page that are serious or critical, a line each. */
+export async function axe(page, part = 'html') {
   await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() => axe.run(document, { iframes: false, resultTypes: ['violations'] }))   // eslint-disable-line no-undef
+  const { violations } = await page.evaluate((where) => window.axe.run(where, { iframes: false, resultTypes: ['violations'] }), part)
   return violations.filter((one) => ['serious', 'critical'].includes(one.impact))
     .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target} ${node.failureSummary ?? ''}`))
 }
