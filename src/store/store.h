@@ -241,7 +241,7 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
  * RUNS_SCAN_MAX rows of the tenant at most, so that rare matches hold up no other work: *ret_next is the number below
  * which the next search goes on, or 0 after the last row.
  */
-#define RUNS_SCAN_MAX 5000
+#define RUNS_SCAN_MAX 2000
 struct runs_search {
         const char *tenant, *key, *language, *profile;
         int status;                    /* -1: all */

@@ -11,6 +11,7 @@
  * above all numbers of rows.
  */
 #define GOES_ON (1ULL << 62)
+#define HISTORY_ROWS_MAX 200               /* rows of the audit of a page: more would hold up the loop */
 
 /* What a list is of.  A text of NULL matches all. */
 struct filter {
@@ -127,7 +128,7 @@ static int add_rows(struct http_request *request, const struct filter *filter, s
                 .profile = filter->profile,
                 .status = filter->status,
                 .below = (int64_t)min_u64(page->below, GOES_ON),
-                .n = page->most - page->n };
+                .n = (size_t)min_u64(page->most - page->n, HISTORY_ROWS_MAX) };
         struct store_run *rows;
         size_t n;
         int64_t next, now_ms = time_now_ms();

@@ -1,17 +1,20 @@
 """What watches the daemon: /v1/me, /v1/events, /v1/metrics/series and /v1/keys; and that no tenant sees another's things there."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import re
 import signal
 import socket
+import sqlite3
 import time
 
 import pytest
 
 from daemon import until
 from keys import Keys, bearer
+from steps import Probed, steps_of
 from web import Web
 
 BEATS = {'run.started', 'run.finished', 'sandbox.created', 'sandbox.paused', 'sandbox.resumed', 'sandbox.ended', 'context.created', 'context.ended'}
@@ -323,3 +326,49 @@ def test_the_history_of_runs_is_filtered_and_is_the_tenants(place):
     for query, field in (('status=x', 'status'), ('status=', 'status'), ('history=x', 'history'), ('limit=0', 'limit'), ('cursor=x', 'cursor')):
         status, _, problem = place.web.ask('GET', f'/v1/runs?{query}', **bearer(place.alice))
         assert (status, problem['field']) == (422, field), query
+
+
+# ---- steps of the loop ----
+
+def fill_audit(web, rows):
+    """Many rows of one tenant, like the first one but for their ids."""
+    assert web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'})[0] == 200
+    with contextlib.closing(sqlite3.connect(web.folder / 'caisson.db', timeout=30)) as base:
+        names = [row[1] for row in base.execute('PRAGMA table_info(runs)') if row[1] != 'number']
+        first = dict(zip(names, base.execute(f'SELECT {", ".join(names)} FROM runs').fetchone()))
+        values = ([{**first, 'id': f'run_{number:032x}'}[name] for name in names] for number in range(rows))
+        base.executemany(f'INSERT INTO runs ({", ".join(names)}) VALUES ({", ".join("?" * len(names))})', values)
+        base.commit()
+
+
+def test_searches_and_many_readers_make_no_long_step(tmp_path):
+    with Probed(tmp_path) as web:
+        fill_audit(web, 30000)
+
+        def asked(query, most):
+            page = web.ask('GET', f'/v1/runs?history=true{query}')[2]
+            assert len(page['runs']) == most and 'next' in page
+
+        steps_of(web, lambda: asked('', 200))
+        steps_of(web, lambda: asked('&language=none', 0))
+        steps_of(web, lambda: asked('&tenant=*&status=timeout', 0))
+        steps_of(web, lambda: web.ask('GET', '/v1/metrics/series'))
+        streams = [Stream(web, None) for _ in range(400)]
+        steps_of(web, lambda: [web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'}) for _ in range(5)], at='feed.c')
+        for stream in streams:
+            stream.close()
+
+
+def test_a_search_finds_rare_runs_page_by_page(tmp_path):
+    web = Web(tmp_path)
+    fill_audit(web, 9000)
+    rare = web.ask('POST', '/v1/runs', {'language': 'python', 'code': 'pass'})[2]['id']
+    fill_rest = web.ask('POST', '/v1/runs', {'language': 'bash', 'code': ':'})[2]['id']
+    found, cursor, pages = [], '', 0
+    while cursor is not None:
+        page = web.ask('GET', f'/v1/runs?history=true&language=python{cursor}')[2]
+        found += [one['id'] for one in page['runs']]
+        pages += 1
+        cursor = f'&cursor={page["next"]}' if 'next' in page else None
+    assert found == [rare] and fill_rest not in found and 4 <= pages <= 6
+    assert web.daemon.stop(signal.SIGTERM) == 0
