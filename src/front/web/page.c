@@ -148,7 +148,8 @@ static void send_asset(struct http_request *request, const struct web_asset *ass
                 http_set_header(request, "Content-Encoding", "gzip");
         const char *text = packed ? (const char *)asset->bytes : unpacked(service_of(request), asset);
         if (text) {
-                http_answer_shared(request, MHD_HTTP_OK, asset->type, text, packed ? asset->bytes_len : asset->len, NULL);
+                http_answer_shared(request, MHD_HTTP_OK, asset->type, text,
+                        packed ? asset->bytes_len : asset->len, NULL);
                 return;
         }
         struct csn_error err;

@@ -2,8 +2,8 @@
  * Previews: HTML that a program made, for a frame of a page.
  *
  * A frame sends no key, so the link has a signature (HMAC-SHA256) over the id and the end of the preview, and the
- * document is gone after a minute.  Documents are in memory, each once for all of its answers; a tenant has at most half
- * of all bytes, and loses its own oldest document first.
+ * document is gone after a minute.  Documents are in memory, each once for all of its answers; a tenant has at most
+ * half of all bytes, and loses its own oldest document first.
  */
 #include "front/web/web.h"
 

@@ -219,6 +219,13 @@ def test_a_wrong_mode_stops_the_start():
     assert done.status and 'http.web' in done.err and 'auto' in done.err
 
 
+def test_names_of_a_file_are_a_list_or_a_text(tmp_path):
+    for given in ('[a.example, b.example]', 'a.example,b.example'):
+        (tmp_path / 'caisson.yaml').write_text(f'http:\n  allowed_hosts: {given}\n  web: off\n')
+        shown = {one['key']: one['value'] for one in json.loads(caisson('config', 'show', '--json', '--config', tmp_path / 'caisson.yaml').out)}
+        assert (shown['http.allowed_hosts'], shown['http.web']) == ('a.example,b.example', 'off')
+
+
 # ---- previews ----
 
 def test_a_preview_is_shown_by_its_link_alone_and_cannot_reach_out(web):
