@@ -154,4 +154,3 @@ class RunBatch(Batch[Run]):
 
 
 AnyBatch = Union[GradeBatch, RunBatch]
-

@@ -377,5 +377,3 @@ def take_one(waiting: 'Deque[concurrent.futures.Future[Run]]', ordered: bool) ->
     one = next(iter(done))
     waiting.remove(one)
     return one.result()
-
-

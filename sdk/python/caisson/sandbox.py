@@ -243,5 +243,3 @@ def pages(client: Client, path: str, member: str, **query: Any) -> Iterator[Any]
         if not following or following == cursor:
             return
         cursor = following
-
-

@@ -216,5 +216,3 @@ class ProcessStream(Stream):
 
     def signal(self, name: str) -> None:
         self.client._reply(calls.post(f'{self.location}/signal', {'signal': name}))
-
-

@@ -255,4 +255,3 @@ const joined = async (parts: Uint8Array[]) => new Uint8Array(await new Blob(part
 export function ignoreNotFound(error: unknown): void {
   if (!(error instanceof NotFound)) throw error
 }
-
