@@ -79,7 +79,7 @@ class AsyncClient(BaseClient):
         while True:
             try:
                 answer = await self._open(call, timeout)
-                if answer.status < 400:
+                if answer.status < 300:
                     return answer
                 async with answer:
                     reply = await answer.reply()
@@ -143,7 +143,7 @@ class AsyncClient(BaseClient):
         idempotency_key: Optional[str] = None,
     ) -> Run:
         call, toolbox = calls.run_call(path, code, language, fields, idempotency_key)
-        if on_stdout or on_stderr or toolbox.needs_events:
+        if on_stdout or on_stderr or toolbox.needs_events or calls.is_long(call, self.timeout):
             async with AsyncRunStream(self, call, toolbox) as stream:
                 await stream.deliver(on_stdout, on_stderr)
                 run = await stream.result()

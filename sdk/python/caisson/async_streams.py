@@ -83,7 +83,7 @@ class AsyncStream:
 
     def _take(self, answer: AsyncAnswer) -> None:
         self.answer = answer
-        self.location = self.location or str(answer.headers.get('Location') or '')
+        self.location = self.location or calls.location_of(answer.headers, self.client.address.prefix)
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from http.client import HTTPMessage
 from typing import Any, Dict, Optional
 
-from .decoding import object_of
+from .decoding import bad_answer, object_of
 from .errors import CaissonError, EngineError, from_problem
 
 FIRST_PAUSE = 0.25
@@ -63,6 +63,13 @@ def error_of(status: int, headers: HTTPMessage, body: bytes) -> CaissonError:
     return from_problem(status, problem, retry_after_of(headers))
 
 
+def check_redirect(status: int, headers: HTTPMessage) -> None:
+    """A redirect is followed by no request: the key is for the given address alone."""
+    if 300 <= status < 400:
+        target = str(headers.get('Location') or 'nowhere')[:200]
+        raise bad_answer(f'is a redirect to {target}; give the final address of the server')
+
+
 class Attempts:
     """The attempts of one call."""
 
@@ -73,6 +80,7 @@ class Attempts:
 
     def after_reply(self, reply: Reply) -> Optional[float]:
         """Seconds until the next attempt, or None: the reply is the result.  Errors: those of a final reply."""
+        check_redirect(reply.status, reply.headers)
         if reply.status < 400:
             return None
         may_send_again = reply.status in REFUSED or (reply.status in LOST and self.repeatable)

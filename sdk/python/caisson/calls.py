@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from http.client import HTTPMessage
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from urllib.parse import quote, urlencode
 
@@ -30,9 +31,17 @@ class Call:
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
+    wall_s: float = 0.0  # of a run whose request has a limit of time
 
     def with_headers(self, headers: Mapping[str, str]) -> Call:
-        return Call(self.method, self.path, self.body, self.content_type, {**self.headers, **headers}, self.repeatable)
+        return replace(self, headers={**self.headers, **headers})
+
+
+def location_of(headers: HTTPMessage, prefix: str) -> str:
+    """The path of an operation, as the server names it; without a usable path an empty text."""
+    path = str(headers.get('Location') or '')
+    path = path[len(prefix) :] if prefix and path.startswith(f'{prefix}/v1/') else path
+    return path if path.startswith('/v1/') and path.isascii() and path.isprintable() and ' ' not in path else ''
 
 
 def encode(value: Any) -> bytes:
@@ -150,8 +159,21 @@ def run_call(
     if language is not None:
         body = {'language': language, **body}
     headers = {'Idempotency-Key': idempotency_key} if idempotency_key else {}
-    call = Call('POST', path, encode({'code': code, **body}), headers=headers, repeatable=bool(idempotency_key))
+    wall_ms = (body.get('limits') or {}).get('wall_ms')
+    call = Call(
+        'POST',
+        path,
+        encode({'code': code, **body}),
+        headers=headers,
+        repeatable=bool(idempotency_key),
+        wall_s=wall_ms / 1000 if isinstance(wall_ms, (int, float)) else 0.0,
+    )
     return call, toolbox
+
+
+def is_long(call: Call, timeout: float) -> bool:
+    """The program may run for so long that a server which answers at its end would seem silent."""
+    return call.wall_s > timeout / 2
 
 
 def program_fields(program: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:

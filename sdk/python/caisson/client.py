@@ -131,7 +131,7 @@ class Client(BaseClient):
         while True:
             try:
                 answer = self._open(call, timeout)
-                if answer.status < 400:
+                if answer.status < 300:
                     return answer
                 with answer:
                     reply = Reply(answer.status, answer.headers, answer.read())
@@ -201,7 +201,7 @@ class Client(BaseClient):
         idempotency_key: Optional[str] = None,
     ) -> Run:
         call, toolbox = calls.run_call(path, code, language, fields, idempotency_key)
-        if on_stdout or on_stderr or toolbox.needs_events:
+        if on_stdout or on_stderr or toolbox.needs_events or calls.is_long(call, self.timeout):
             with RunStream(self, call, toolbox) as stream:
                 stream.deliver(on_stdout, on_stderr)
                 run = stream.result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
 from . import calls
@@ -34,7 +35,7 @@ class Stream:
         self.location = ''
         self.timeout = min(client.timeout, SILENCE_S)
         self.answer: Optional[Answer] = client._open_stream(call.with_headers({'Accept': NDJSON}), self.timeout)
-        self.location = str(self.answer.headers.get('Location') or '')
+        self.location = calls.location_of(self.answer.headers, client.address.prefix)
         self._events = self._read()
 
     def __iter__(self) -> Iterator[Event]:
@@ -88,7 +89,7 @@ class Stream:
                 else:
                     raise Unreachable('the events ended without the last one')
             except EngineError as error:
-                threading.Event().wait(attempts.after_error(error))
+                time.sleep(attempts.after_error(error))
                 self._reopen()
         self.close()
 

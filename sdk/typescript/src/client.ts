@@ -64,6 +64,27 @@ export function milliseconds(name: string, seconds: number): number {
   return Math.round(seconds * 1000)
 }
 
+/** A body has at most 64 MiB at the server; a batch above half of that becomes several requests. */
+const BODY_MAX = 32 * 1024 * 1024
+const LONGEST_PAUSE_S = 30
+/** Codes of line errors that say something about the server and nothing about the line. */
+const SERVER_CODES = ['engine_error', 'cancelled', 'isolation_unavailable', 'worker_lost', 'internal']
+
+const isOfServer = (error: unknown) => isObject(error) && SERVER_CODES.includes(String(error.code))
+
+/** The numbers of the lines of the next request.  A character has at most three bytes. */
+function partOf(lines: string[], unanswered: Set<number>): number[] {
+  const part: number[] = []
+  let size = 0
+  for (const number of unanswered) {
+    const length = 3 * (lines[number]?.length ?? 0)
+    if (part.length && size + length > BODY_MAX) break
+    part.push(number)
+    size += length
+  }
+  return part
+}
+
 const environment = (name: string) => (typeof process === 'undefined' ? undefined : process.env?.[name])
 
 /** The body of a request, and the tools that this process serves. */
@@ -215,7 +236,7 @@ export class Caisson {
     const early = new Map<number, Run>()
     let following = 0
     for await (const [index, answer] of this.lines('/v1/runs/bulk', lines, false, signal)) {
-      const run = isObject(answer.record) ? runOf(answer.record, index) : runOf({ status: 'bad_request', error: answer.error }, index)
+      const run = isObject(answer.record) ? runOf(answer.record, index) : runOf({ status: isOfServer(answer.error) ? 'engine_error' : 'bad_request', error: answer.error }, index)
       if (!ordered) {
         yield run
         continue
@@ -230,35 +251,37 @@ export class Caisson {
 
   /** Answers to lines, in any order.  Lines without an answer are sent again where that is safe. */
   private async *lines(path: string, lines: string[], repeatable: boolean, signal: AbortSignal | undefined): AsyncGenerator<[number, Json]> {
-    const missing = new Set(lines.keys())
-    for (let attempt = 0; missing.size;) {
-      let limited: RateLimited | undefined, refused = 0
-      const sent = missing.size
+    const unanswered = new Set(lines.keys())
+    for (let attempt = 0; unanswered.size;) {
+      const part = partOf(lines, unanswered), missing = new Set(part)
+      let limited: RateLimited | undefined, isFurther = false
       try {
-        const call: Call = { method: 'POST', path, body: [...missing].map((number) => `${lines[number]}\n`).join(''), headers: { 'Content-Type': 'application/x-ndjson' }, signal }
-        const answer = await this.transport.answer({ ...call, repeatable })
+        const body = part.map((number) => `${lines[number]}\n`).join('')
+        const answer = await this.transport.answer({ method: 'POST', path, body, headers: { 'Content-Type': 'application/x-ndjson' }, signal, repeatable })
         try {
           for await (const line of answer.lines()) {
             if (!line.trim()) continue
             const value = objectOf(line), number = Number(value.id), error = isObject(value.error) ? value.error : undefined
-            if (!missing.has(number)) continue
+            if (!missing.delete(number)) continue
             if (error?.code === 'capacity') {
               limited = new RateLimited(String(error.message), { code: 'capacity', retryAfter: Number(error.retry_after_s ?? 0) })
-              refused++
               continue
             }
-            missing.delete(number)
+            unanswered.delete(number)
+            isFurther = true
             yield [number, value]
           }
         } finally {
           answer.close()
         }
-        if (missing.size && refused < missing.size) throw new Unreachable(`${missing.size} of ${sent} lines were not answered`, { retryable: repeatable })
+        if (missing.size) throw new Unreachable(`${missing.size} of ${part.length} lines were not answered`, { retryable: repeatable })
         if (limited) throw limited
+        attempt = 0
       } catch (error) {
-        attempt = missing.size < sent ? 0 : attempt + 1
+        attempt = isFurther ? 0 : attempt + 1
         if (!(error instanceof EngineError) || !error.retryable || attempt > this.retries || !(repeatable || error instanceof RateLimited)) throw error
-        await new Promise((resolve) => setTimeout(resolve, Math.min(30, error.retryAfter ?? 0.25 * 2 ** attempt) * 1000))
+        if ((error.retryAfter ?? 0) > LONGEST_PAUSE_S) throw error
+        await new Promise((resolve) => setTimeout(resolve, (error.retryAfter ?? 0.25 * 2 ** attempt) * 1000))
       }
     }
   }
@@ -287,7 +310,8 @@ export class Caisson {
     const grades: Grade[] = []
     const lines = all.map((request, number) => JSON.stringify({ ...request, id: String(number) }))
     for await (const [number, answer] of this.lines('/v1/grade', lines, true, options.signal)) {
-      const refused = { status: 'bad_request', score: 0, error: answer.error }
+      const isServer = isOfServer(answer.error)
+      const refused = { status: isServer ? 'engine_error' : 'bad_request', score: isServer ? null : 0, mask: isServer, retryable: isServer, error: answer.error }
       grades[number] = { ...gradeOf(isObject(answer.result) ? answer.result : refused), id: all[number]?.id ?? null }
     }
     return grades

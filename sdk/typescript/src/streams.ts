@@ -4,7 +4,7 @@ import { fromBase64 } from './bytes.js'
 import { badAnswer, EngineError, NotFound, Unreachable } from './errors.js'
 import { isObject, processOf, runOf, type Json, type Process, type Run } from './results.js'
 import { answerOf, type Toolbox } from './tools.js'
-import { objectOf, post, withQuery, type Answer, type Call, type Transport } from './transport.js'
+import { locationOf, objectOf, post, withQuery, type Answer, type Call, type Transport } from './transport.js'
 
 /** The server sends an empty line each 15 seconds, so a connection that is silent for longer is lost. */
 const SILENCE_MS = 60_000
@@ -85,7 +85,7 @@ export class EventStream implements AsyncIterable<Event> {
   open(): Promise<void> {
     this.opening ??= this.transport.answer({ ...this.call, headers: { ...this.call.headers, Accept: 'application/x-ndjson' } }, SILENCE_MS).then((answer) => {
       this.answer = answer
-      this.location = answer.header('Location')
+      this.location = locationOf(answer)
     })
     return this.opening
   }

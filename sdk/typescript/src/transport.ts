@@ -265,7 +265,11 @@ export class Transport {
       let pause: number
       try {
         const answer = await this.open(call, timeoutMs)
-        if (answer.status < 400) return answer
+        if (answer.status < 300) return answer
+        if (answer.status < 400) {
+          answer.close()
+          throw badAnswer(`is a redirect to ${answer.header('Location').slice(0, 200) || 'nowhere'}; give the final address of the server`)
+        }
         const retryAfter = retryAfterOf(answer)
         const maySendAgain = REFUSED.includes(answer.status) || (LOST.includes(answer.status) && call.repeatable)
         const wait = retryAfter === undefined ? FIRST_PAUSE_MS * 2 ** attempt : retryAfter * 1000
@@ -307,6 +311,12 @@ export class Transport {
       }
     }
   }
+}
+
+/** The path of an operation, as the server names it; without a usable path an empty text. */
+export function locationOf(answer: Answer): string {
+  const path = answer.header('Location').replace(/^.*?(?=\/v1\/)/, '')
+  return /^\/v1\/[!-~]+$/.test(path) ? path : ''
 }
 
 export const below = (...parts: (string | number)[]) => `/v1/${parts.map((part) => encodeURIComponent(part)).join('/')}`

@@ -97,10 +97,11 @@ def test_a_server_that_hangs_is_a_timeout(twin, entry):
 
 @TWINS
 def test_a_slow_answer_is_no_timeout(twin):
-    data = record(stdout='é')
-    with RawServer([drip(data, 0.004)]) as server:
-        assert twin(server.url, timeout=0.4).call('run', 'x').stdout == 'é'
-    assert len(data) * 0.004 > 0.4
+    data = record(stdout='é', feedback=['x' * 200])
+    begin = data.index(b'{')
+    with RawServer([drip(data, 0.004, begin)]) as server:
+        assert twin(server.url, timeout=0.8).call('run', 'x').stdout == 'é'
+    assert (len(data) - begin) * 0.004 > 0.8
 
 
 @TWINS
@@ -201,6 +202,31 @@ def test_a_date_in_retry_after_is_as_good_as_none(twin):
 def test_each_status_has_its_exception(twin, status, kind):
     error, server = failing(twin, [problem(status, 'some_code')], kind, retries=3)
     assert (error.status, error.code, len(server.requests)) == (status, 'some_code', 1)
+
+
+@TWINS
+def test_a_redirect_is_not_followed(twin):
+    for use in (lambda one: one.call('run', 'x'), lambda one: one.stream('x')):
+        error, server = failing(twin, [answer(b'', '301 Moved', Location='https://elsewhere.example/')], caisson.EngineError, use, retries=3)
+        assert 'https://elsewhere.example/' in str(error) and len(server.requests) == 1
+
+
+@TWINS
+@pytest.mark.parametrize('location', ['http://elsewhere.example/v1/runs/run_1', '//elsewhere.example/v1/runs/run_1', '/etc/passwd', '/v1/runs/a b', ''])
+def test_a_location_that_is_no_path_of_the_interface_is_not_used(twin, location):
+    stream = events(START, {'type': 'stdout', 'text': 'a'}, end=False).replace(b'/v1/runs/run_1', location.encode(), 1)
+    with RawServer([stream]) as server:
+        with pytest.raises(caisson.Unreachable):
+            twin(server.url, retries=2).stream('x')
+        assert len(server.requests) == 1
+
+
+@TWINS
+def test_a_long_program_is_read_by_events(twin):
+    with RawServer([events(START, END)]) as server:
+        assert twin(server.url, timeout=10).call('run', 'x', timeout=6).ok and 'application/x-ndjson' in server.requests[0].head
+    with RawServer([record()]) as server:
+        assert twin(server.url, timeout=10).call('run', 'x', timeout=4).ok and 'application/x-ndjson' not in server.requests[0].head
 
 
 @TWINS

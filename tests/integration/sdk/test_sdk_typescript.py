@@ -11,7 +11,7 @@ import pytest
 
 from cli import ROOT
 from raw_server import CLOSE, END, RECORD, START, STREAM, RawServer, answer, chunk, drip, events, hang, problem, record
-from typescript import MODULES, SDK, command, compile_into, needs_node
+from typescript import MODULES, NODE, SDK, command, compile_into, needs_node
 
 BEGIN = """
 import { Caisson, CaissonError, EngineError, InvalidRequest, NotFound, RateLimited, TimedOut, Unreachable, outputBytes, pictureUrl, why } from './index.js'
@@ -300,6 +300,28 @@ def test_runs_that_found_no_room_are_sent_again_and_others_are_not(typescript):
         assert got == [[0, 1], 'Unreachable'] and len(server.requests) == 3
 
 
+def test_a_redirect_is_not_followed(typescript):
+    with RawServer([answer(b'', '301 Moved', Location='https://elsewhere.example/')]) as server:
+        got = run(typescript, "print(await caught(client.run('x')))", server.url, 3)
+        assert got['code'] == 'bad_answer' and 'https://elsewhere.example/' in got['message'] and len(server.requests) == 1
+
+
+def test_a_large_batch_is_divided(typescript):
+    def take(connection):
+        lines = connection.body.splitlines()
+        connection.send(answer(b''.join(json.dumps({'id': json.loads(line)['id'], 'record': RECORD}).encode() + b'\n' for line in lines), kind='application/x-ndjson'))
+    with RawServer([take]) as server:
+        got = run(typescript, "const out = []; for await (const one of client.runMany(Array(5).fill('x'.repeat(5 << 20)))) out.push(one.index); print(out)", server.url)
+        assert got == [0, 1, 2, 3, 4] and [len(one.body.splitlines()) for one in server.requests] == [2, 2, 1]
+
+
+def test_lines_that_the_server_could_not_carry_out_are_masked(typescript):
+    lines = [{'id': '0', 'error': {'code': 'worker_lost', 'message': 'lost'}}, {'id': '1', 'error': {'code': 'bad_request', 'message': 'no'}}]
+    with RawServer([answer(b''.join(json.dumps(one).encode() + b'\n' for one in lines), kind='application/x-ndjson')]) as server:
+        got = run(typescript, "print((await client.gradeMany([{}, {}])).map((one) => [one.status, one.mask, one.score]))", server.url)
+        assert got == [['engine_error', True, None], ['bad_request', False, 0]]
+
+
 @pytest.mark.parametrize('status, name', [(401, 'AuthError'), (404, 'NotFound'), (410, 'NotFound'), (422, 'InvalidRequest'), (500, 'EngineError')])
 def test_each_status_has_its_exception(typescript, status, name):
     with RawServer([problem(status, 'some_code')]) as server:
@@ -389,6 +411,8 @@ def test_the_tool_and_the_shell_of_openai_agents(typescript, client):
 
 
 def test_the_tool_of_langchain(typescript, client):
+    if int(command(NODE, '--version')[1:].split('.')[0]) < 20:
+        pytest.skip('needs Node 20, as LangChain does')
     got = run(typescript, """
         const { codeTool } = await import('./langchain.js')
         const tool = await codeTool(client, { name: 'python', languages: ['python'], timeout: 20 })

@@ -13,6 +13,7 @@ from cli import ROOT
 
 SDK = ROOT / 'sdk/typescript'
 MODULES = SDK / 'node_modules'
+NODE = os.environ.get('CAISSON_NODE', 'node')     # another version of Node
 
 
 def needs_node():
@@ -48,7 +49,7 @@ class Built:
         with file:
             file.write(text)
         own = {name: value for name, value in os.environ.items() if not name.startswith('CAISSON_')}
-        return command('node', file.name, *args, input=stdin, env={**own, **(env or {})})
+        return command(NODE, file.name, *args, input=stdin, env={**own, **(env or {})})
 
     def json(self, text, *args, **more):
         return json.loads(self.node(text, *args, **more))
