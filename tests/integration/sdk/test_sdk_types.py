@@ -1,5 +1,7 @@
 """The types of both SDKs are those of /openapi.json: scripts/sdk-types finds each difference, and writes them anew."""
 
+import importlib.machinery
+import importlib.util
 import json
 import subprocess
 import sys
@@ -68,3 +70,22 @@ def test_every_object_has_a_type_with_its_members(description):
 
 def test_a_status_is_one_of_the_description(description):
     assert list(typing.get_args(types.RunResultStatus)) == description['components']['schemas']['run_result']['properties']['status']['enum']
+
+
+def test_members_that_are_words_of_python_have_a_type(tmp_path):
+    """No object of today has such members of both kinds; the class form of TypedDict does not allow them."""
+    loader = importlib.machinery.SourceFileLoader('sdk_types', str(SCRIPT))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader('sdk_types', loader))
+    sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+    loader.exec_module(script)
+    sys.dont_write_bytecode = before
+    text = {'type': 'string'}
+    schemas = {f'one_{number}': {'title': 'One', 'description': '', 'properties': {'from': text, 'raise': text, 'a': text}, 'required': required}
+               for number, required in enumerate(([], ['from', 'raise', 'a'], ['from'], ['a', 'raise']))}
+    (tmp_path / 'written.py').write_text('\n'.join(script.python_part(schemas, {})))
+    sys.path.insert(0, str(tmp_path))
+    written = importlib.import_module('written')
+    sys.path.remove(str(tmp_path))
+    for number, schema in enumerate(schemas.values()):
+        kind = getattr(written, f'One{number}')
+        assert set(typing.get_type_hints(kind)) == {'from', 'raise', 'a'} and kind.__required_keys__ == set(schema['required'])
