@@ -200,7 +200,7 @@ class AsyncClient(BaseClient):
         self, programs: Iterable[Program], concurrency: int, ordered: bool
     ) -> AsyncIterator[Run]:
         async def one(index: int, program: Program) -> Run:
-            run = await self.run(**calls.program_fields(program))
+            run = await self.run(**calls.program_fields(program, downloads=True))
             run.index = index
             return run
 

@@ -176,12 +176,12 @@ def is_long(call: Call, timeout: float) -> bool:
     return call.wall_s > timeout / 2
 
 
-def program_fields(program: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
+def program_fields(program: Union[str, Mapping[str, Any]], downloads: bool = False) -> Dict[str, Any]:
     """A line of run_many: the text of a Python program, or the fields of run()."""
     fields = {'code': program} if isinstance(program, str) else dict(program)
     fields.setdefault('language', 'python')
-    if fields.get('download'):
-        raise InvalidRequest('run_many does not download files; use exports, and files.read()', field='download')
+    if fields.get('download') and not downloads:
+        raise InvalidRequest('run_many without `concurrency` does not download files; give concurrency', field='download')
     return fields
 
 

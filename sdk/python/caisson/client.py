@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
+import threading
 import time
 from collections import deque
-from typing import Any, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from . import calls, local, types
 from .attempts import Attempts, Reply
@@ -260,10 +262,22 @@ class Client(BaseClient):
             raise batch.error
 
     def _run_in_threads(self, programs: Iterator[Program], concurrency: int, ordered: bool) -> Iterator[Run]:
+        live: Set[RunStream] = set()
+        is_closed = threading.Event()
+
         def one(index: int, program: Program) -> Run:
-            run = self.run(**calls.program_fields(program))
-            run.index = index
-            return run
+            with self._stream_of(calls.program_fields(program, downloads=True)) as (stream, on_stdout, on_stderr):
+                live.add(stream)
+                try:
+                    if not is_closed.is_set():
+                        stream.deliver(on_stdout, on_stderr)
+                    else:
+                        stream.cancel()
+                    run = stream.result()
+                    run.index = index
+                    return run
+                finally:
+                    live.discard(stream)
 
         pool = concurrent.futures.ThreadPoolExecutor(concurrency, 'caisson-run')
         waiting: Deque[concurrent.futures.Future[Run]] = deque()
@@ -275,9 +289,22 @@ class Client(BaseClient):
             while waiting:
                 yield take_one(waiting, ordered)
         finally:
+            is_closed.set()
             for future in waiting:
                 future.cancel()
+            for stream in list(live):
+                with contextlib.suppress(CaissonError):
+                    self._reply(calls.delete(stream.location))
             pool.shutdown(wait=False)
+
+    @contextlib.contextmanager
+    def _stream_of(
+        self, fields: Dict[str, Any]
+    ) -> Iterator[Tuple[RunStream, Optional[OnText], Optional[OnText]]]:
+        """The stream of the fields of run(), and the callbacks among them."""
+        on_stdout, on_stderr = fields.pop('on_stdout', None), fields.pop('on_stderr', None)
+        with self.stream(**fields) as stream:
+            yield stream, on_stdout, on_stderr
 
     def _send_lines(self, batch: AnyBatch) -> Iterator[int]:
         """The numbers of lines as they are answered; batch.error says why others are not."""

@@ -228,7 +228,7 @@ export class Caisson {
     for (const program of programs) {
       const whole: Exclude<Program, string> = typeof program === 'string' ? { code: program } : program
       const { code, language, ...rest } = whole
-      if (rest.download?.length) throw new InvalidRequest('runMany does not download files; use exports, and files.read()', { field: 'download' })
+      if (rest.download?.length) throw new InvalidRequest('runMany without `concurrency` does not download files; give concurrency', { field: 'download' })
       const { body, toolbox } = await requestOf(code, language ?? 'python', rest)
       if (needsEvents(toolbox)) throw new InvalidRequest('runMany without `concurrency` cannot serve tools; give concurrency', { field: 'tools' })
       lines.push(JSON.stringify({ ...body, id: String(lines.length) }))

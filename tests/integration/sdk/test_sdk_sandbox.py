@@ -5,6 +5,9 @@ import contextvars
 import gc
 import io
 import json
+import signal
+import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -323,6 +326,45 @@ def busy(client):
     """The gauge of running programs."""
     text = client._reply(caisson.calls.get('/metrics')).body.decode()
     return int(float(next(line.split()[-1] for line in text.splitlines() if line.startswith('caisson_runs_running'))))
+
+
+@pytest.mark.parametrize('options', [{}, {'concurrency': 3}], ids=['one request', 'threads'])
+def test_an_iterator_of_runs_that_is_closed_ends_them(quiet, options):
+    """The first program ends at once, the others would go on."""
+    programs = ['print(1)', *['import time\ntime.sleep(600)'] * 4]
+    runs = caisson.Client(str(quiet.address)).run_many(programs, **options)
+    assert next(runs).stdout == '1\n'
+    until(lambda: busy(quiet) > 0)
+    runs.close()
+    until(lambda: busy(quiet) == 0)
+
+    async def leave():
+        runs = caisson.AsyncClient(str(quiet.address)).run_many(programs, **options)
+        async for run in runs:
+            break
+        await runs.aclose()
+        return run.stdout
+    assert asyncio.run(leave(), debug=True) == '1\n'
+    until(lambda: busy(quiet) == 0)
+
+
+@pytest.mark.parametrize('fields', ['', ', on_stdout=print'], ids=['plain', 'callback'])
+def test_an_interrupt_ends_the_program(quiet, fields):
+    code = f'import caisson\ncaisson.Client({str(quiet.address)!r}).run("import time; time.sleep(600)"{fields})'
+    with subprocess.Popen([sys.executable, '-c', code], stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: busy(quiet) == 1)
+        process.send_signal(signal.SIGINT)
+        assert 'KeyboardInterrupt' in process.communicate(timeout=60)[1]
+    until(lambda: busy(quiet) == 0)
+
+
+def test_many_runs_may_download_files_and_call_tools(twin):
+    programs = [{'code': f'open("a", "w").write(str(tools.double(value={n})))', 'download': ['a'], 'tools': [double]} for n in range(3)]
+    assert [run.file('a').content for run in twin.list('run_many', programs, concurrency=2)] == [b'0', b'2', b'4']
+
+
+def double(value: int) -> int:
+    return 2 * value
 
 
 def test_an_executor_of_many_loops_shares_one_client(client):
