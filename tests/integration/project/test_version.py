@@ -1,5 +1,6 @@
 """One version: meson.build, NEWS.md, the Debian packages, the tags of the image, the package of Python and the programs agree."""
 
+import json
 import re
 import subprocess
 
@@ -27,6 +28,11 @@ def test_the_debian_changelog_begins_with_it():
 
 def test_the_package_of_python_has_it():
     assert re.search(r"^__version__ = '([\d.]+)'$", text('sdk/python/caisson/__init__.py'), flags=re.M)[1] == VERSION
+
+
+def test_the_package_of_typescript_has_it():
+    package, lock = (json.loads(text(f'sdk/typescript/{name}.json')) for name in ('package', 'package-lock'))
+    assert {package['version'], lock['version'], lock['packages']['']['version']} == {VERSION}
 
 
 @pytest.mark.parametrize('page', ['README.md', 'docs/use/containers.md', 'deploy/container/compose.yaml'])

@@ -10,6 +10,7 @@ import pytest
 
 import caisson
 from caisson import batch
+from daemon import until
 from grade_stub import GradeStub, masked, result
 
 GOOD = {'code': 'def f(x):\n    return x + 1\n', 'function': 'f', 'cases': [{'args': [1], 'expected': 2}, {'args': [2], 'expected': 3}]}
@@ -85,6 +86,23 @@ def test_a_server_with_keys_is_asked_by_tcp_with_the_key_of_the_environment(daem
     assert caisson.Client().grade_many([GOOD, BAD])[0].all_passed
     assert caisson.Client(url).run('print(1)', idempotency_key='one').stdout == '1\n'
     assert caisson.default_client().address == caisson.Client().address
+
+
+def test_a_key_that_may_only_run_serves_tools_and_ends_runs(daemon_of_all):
+    web, keys = daemon_of_all
+    client = caisson.Client(f'http://127.0.0.1:{web.port}', keys.make('narrow', '--tenant', 'narrow', '--scopes', 'run'))
+
+    def double(value: int) -> int:
+        return 2 * value
+    assert client.run('print(tools.double(value=4))', tools=[double]).stdout == '8\n'
+    with client.stream('import time\ntime.sleep(600)') as stream:
+        assert next(iter(stream)).type == 'start'
+        stream.cancel()
+    with pytest.raises(caisson.AuthError):
+        list(client.runs.list())
+    with pytest.raises(caisson.AuthError):
+        client.sandbox()
+    until(lambda: not web.runs())
 
 
 def test_a_client_is_pickled_without_the_private_daemon(client):
