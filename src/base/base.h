@@ -335,8 +335,8 @@ struct timer {
 /* Create a loop; *ret belongs to the caller until loop_free().  Errors: CSN_E_SYSTEM. */
 int loop_new(struct loop **ret, struct csn_error *err);
 /*
- * Schedule this thread by SCHED_BATCH (sched(7)): on wake-up the thread does not preempt the running process; on an idle
- * CPU it starts at once, as before.  For processes answering many short messages: several messages of a sender
+ * Schedule this thread by SCHED_BATCH (sched(7)): on wake-up the thread does not preempt the running process; on an
+ * idle CPU it starts at once, as before.  For processes answering many short messages: several messages of a sender
  * are handled in one turn, instead of two context switches each.  The thread also requests long slices, so that
  * the receivers of its answers preempt it (sched_setattr(2); from Linux 6.12 on the shorter slice runs first).
  * Children of fork(3) have default scheduling.

@@ -299,7 +299,7 @@ static char *put_text(char *at, const char *text, size_t len)
  */
 static bool tell_program(const struct where *to, const struct call *call, const struct case_end *end)
 {
-        char output[OUTPUT_MAX + 1], text[2 * OUTPUT_MAX + 400];
+        char output[OUTPUT_MAX + 1], text[2 * OUTPUT_MAX + 600];
         if (call->keep < 0 || end->reason || !WIFEXITED(end->status) || end->len || !is_empty(end->outputs[1]))
                 return false;
         ssize_t len = pread(end->outputs[0], output, sizeof output, 0);
@@ -307,12 +307,12 @@ static bool tell_program(const struct where *to, const struct call *call, const 
                 return false;
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         char *at = text +
-                sprintf(text, "E{\"op\":\"result\",\"i\":%zd,\"how\":\"exited\",\"exit_code\":%d,\"output\":\"",
+                snprintf(text, 200, "E{\"op\":\"result\",\"i\":%zd,\"how\":\"exited\",\"exit_code\":%d,\"output\":\"",
                         call->index, WEXITSTATUS(end->status));
         at = put_text(at, output, (size_t)len);
         if (!at)
                 return false;
-        at += sprintf(at, "\",\"output_bytes\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"memory\":%lu,"
+        at += snprintf(at, 300, "\",\"output_bytes\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"memory\":%lu,"
                 "\"stdout\":\"\",\"stderr\":\"\",\"signs\":[]}",
                 len, cpu_us / 1000, cpu_us % 1000, wall_us / 1000, wall_us % 1000, end->memory);
         channel_say(to, CHANNEL_MESSAGE, text, (size_t)(at - text));
