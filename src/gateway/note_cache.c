@@ -212,7 +212,9 @@ void note_cache_close(struct note_cache *cache)
         if (!cache)
                 return;
         loop_untimer(cache->gateway->loop, &cache->look);
-        while (cache->oldest)
-                kept_free(cache, cache->oldest);
+        for (struct kept *kept = cache->newest, *older; kept; kept = older) {
+                older = kept->older;
+                kept_free(cache, kept);
+        }
         free(cache);
 }
