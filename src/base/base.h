@@ -251,7 +251,7 @@ void id_new_short(char text[static ID_SHORT_DIGITS + 1]);
 #define ID_UUID_LEN 36
 void id_new_uuid(char text[static ID_UUID_LEN + 1]);
 /*
- * An id of id_new() with two zero bits at its end, so that 21 characters of base64url (RFC 4648) stand for all of it.
+ * An id of id_new() with two zero bits at its end: 126 bits, which are 21 characters of base64url (RFC 4648).
  * These characters are never an "i" with 20 characters of id_new_short(), which E2B's ids are.
  */
 #define ID_COMPACT_LEN 21

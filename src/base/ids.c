@@ -111,12 +111,11 @@ static unsigned digit_of(char digit)
 /* Three hexadecimal digits are two characters; the last two digits end with two zero bits and are one. */
 void id_to_compact(const char digits[static ID_DIGITS], char ret[static ID_COMPACT_LEN + 1])
 {
-        for (size_t i = 0, at = 0; at < ID_DIGITS; i += 2, at += 3) {
+        for (size_t i = 0; i < ID_COMPACT_LEN; i++) {
+                size_t at = i / 2 * 3;
                 unsigned third = at + 2 < ID_DIGITS ? digit_of(digits[at + 2]) : 0;
                 unsigned bits = digit_of(digits[at]) << 8 | digit_of(digits[at + 1]) << 4 | third;
-                ret[i] = base64url[bits >> 6];
-                if (i + 1 < ID_COMPACT_LEN)
-                        ret[i + 1] = base64url[bits & 63];
+                ret[i] = base64url[i % 2 ? bits & 63 : bits >> 6];
         }
         ret[ID_COMPACT_LEN] = 0;
 }

@@ -95,11 +95,12 @@ static int copy_in(struct incoming *incoming, int fd, struct csn_error *err)
 char *stored_name_of_path(struct arena *arena, const char *path)
 {
         char *name = arena_alloc(arena, 3 * strlen(path) + 1), *to = name;
-        for (const char *at = path; *at; at++)
-                if (*at == '/' || *at == '%')
-                        to += sprintf(to, "%%%02X", (unsigned char)*at);
-                else
-                        *to++ = *at;
+        for (const char *at = path; *at; at++) {
+                const char *code = *at == '/' ? "%2F" : *at == '%' ? "%25" : NULL;
+                size_t len = code ? strlen(code) : 1;
+                memcpy(to, code ? code : at, len);
+                to += len;
+        }
         *to = 0;
         return name;
 }
