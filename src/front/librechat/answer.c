@@ -89,7 +89,7 @@ static bool is_lost(const struct output_file *file)
 /* LibreChat warns the model of files that were not kept. */
 static void add_delivery(json_t *answer, const struct run_result *result)
 {
-        size_t kept = 0, lost = 0;
+        json_int_t kept = 0, lost = 0;
         for (size_t i = 0; i < result->files_n; i++) {
                 lost += is_lost(&result->files[i]);
                 kept += HAS(&result->files[i], output_file, url);
@@ -97,8 +97,8 @@ static void add_delivery(json_t *answer, const struct run_result *result)
         if (lost)
                 json_object_set_new(answer, "artifact_delivery",
                         json_pack("{s:s, s:s, s:I, s:I, s:I}", "code", "artifact_delivery_failed", "status",
-                                kept ? "partial" : "failed", "attempted", (json_int_t)(kept + lost), "delivered",
-                                (json_int_t)kept, "failed", (json_int_t)lost));
+                                kept ? "partial" : "failed", "attempted", kept + lost, "delivered", kept, "failed",
+                                lost));
 }
 
 /* The reason why a file was not kept. */

@@ -6,7 +6,7 @@
 
 #define RETRY_S 1                          /* seconds, where the limit says nothing */
 
-/* Headers that ask for something that is not here, and the codes of which LibreChat tells the model not to try again. */
+/* Headers that ask for something absent, and the codes by which LibreChat tells the model not to try again. */
 static const struct { const char *header, *code;
 } capabilities[] = {
         { LIBRECHAT_PROFILE_HEADER, "execution_profile_mismatch" },

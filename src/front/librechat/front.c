@@ -61,8 +61,8 @@ static const struct front_note notes[] = {
 #define ID_SCHEMA "{\"type\": \"string\", \"pattern\": \"^[A-Za-z0-9_-]{21}$\"}"
 
 static const struct front_value parameters[] = {
-        { "{session_id}", ID_SCHEMA, "\"AAAAAAAAAAAAAAAAAAAAA\"", true, "A session: a run, or an upload." },
-        { "{file_id}", ID_SCHEMA, "\"AAAAAAAAAAAAAAAAAAAAA\"", true, "A file of the session." },
+        { "{session_id}", ID_SCHEMA, "AAAAAAAAAAAAAAAAAAAAA", true, "A session: a run, or an upload." },
+        { "{file_id}", ID_SCHEMA, "AAAAAAAAAAAAAAAAAAAAA", true, "A file of the session." },
         { NULL, NULL, NULL, false, NULL },
 };
 

@@ -359,9 +359,9 @@ static int read_tool(struct programmatic *one, const json_t *tool, size_t i, cha
 {
         const char *name = json_string_value(json_object_get(tool, "name"));
         json_t *description = json_object_get(tool, "description"), *schema = json_object_get(tool, "parameters");
+        functions[i] = librechat_function(one->exec.language, name ? name : "", &one->arena);
         if (!name || !name[0] || strlen(name) != json_string_length(json_object_get(tool, "name")))
                 return err_field(err, "tools", "tools[%zu].name is required as a text", i);
-        functions[i] = librechat_function(one->exec.language, name, &one->arena);
         if (!functions[i][strspn(functions[i], "_")])
                 return err_field(err, "tools", "tools[%zu].name \"%.60s\" has no letter and no digit", i, name);
         for (size_t k = 0; k < i; k++)
@@ -383,7 +383,7 @@ static int read_tools(struct programmatic *one, const json_t *body, struct csn_e
 {
         const json_t *tools = json_object_get(body, "tools");
         json_t *client = json_array(), *tool;
-        char *functions[LIBRECHAT_TOOLS_MAX];
+        char *functions[LIBRECHAT_TOOLS_MAX] = { 0 };
         size_t i;
         int rc = 0;
         if (tools && !json_is_null(tools) && !json_is_array(tools))

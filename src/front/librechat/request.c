@@ -56,9 +56,10 @@ static int read_file(const json_t *json, size_t i, struct arena *arena, struct l
         struct csn_error *err)
 {
         const char *name = json_string_value(json_object_get(json, "name"));
-        if (read_id(json, i, "id", NULL, ret->id, err) < 0 ||
-                read_id(json, i, "storage_session_id", "session_id", ret->session, err) < 0)
-                return -err->code;
+        int rc = read_id(json, i, "id", NULL, ret->id, err);
+        rc = rc < 0 ? rc : read_id(json, i, "storage_session_id", "session_id", ret->session, err);
+        if (rc < 0)
+                return rc;
         if (!name || strlen(name) != json_string_length(json_object_get(json, "name")))
                 return err_field(err, "files", "files[%zu].name has to be the file's name below " LIBRECHAT_FOLDER, i);
         if (strncmp(name, LIBRECHAT_FOLDER "/", strlen(LIBRECHAT_FOLDER "/")) == 0)
@@ -94,7 +95,7 @@ static int read_files(const json_t *body, struct arena *arena, struct librechat_
                         LIBRECHAT_FILES_MAX);
         exec->files = arena_alloc(arena, (json_array_size(files) + 1) * sizeof *exec->files);
         json_array_foreach(files, i, json) {
-                struct librechat_file file = { 0 };
+                struct librechat_file file = { .name = "" };
                 if (read_file(json, i, arena, &file, err) < 0)
                         return -err->code;
                 *place_of(exec, file.name) = file;
