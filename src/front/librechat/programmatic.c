@@ -47,10 +47,7 @@ struct programmatic {
 
 static struct librechat_state *librechat_state(const struct service *service)
 {
-        size_t i = 0;
-        while (strcmp(service->fronts[i]->name, "librechat") != 0)
-                i++;
-        return service->states[i];
+        return service_state_of(service, "librechat");
 }
 
 static void programmatic_free(struct programmatic *one)
