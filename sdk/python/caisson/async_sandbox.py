@@ -28,7 +28,7 @@ from .errors import CaissonError, NotFound
 from .events import OnText
 from .results import Entry, Process, Run, objects
 from .sandbox import Path
-from .streams import SILENCE_S
+from .streams import OUTPUT_MAX, SILENCE_S
 
 if TYPE_CHECKING:
     from .async_client import AsyncClient
@@ -100,21 +100,29 @@ class AsyncSandbox(Closing):
         timeout: Optional[float] = None,
         on_stdout: Optional[OnText] = None,
         on_stderr: Optional[OnText] = None,
+        output_max: int = OUTPUT_MAX,
         **fields: Any,
     ) -> Process:
         """Run a program to its end; see Sandbox.exec().  A call that is cancelled ends the program."""
         body = calls.process_fields(command, timeout, stdin is not None, fields)
         content = None if stdin is None else calls.bytes_of(stdin)
-        async with AsyncProcessStream(self.client, calls.post(self._path('processes'), body), content) as stream:
+        call = calls.post(self._path('processes'), body)
+        async with AsyncProcessStream(self.client, call, output_max, content) as stream:
             await stream.deliver(on_stdout, on_stderr)
             return await stream.result()
 
     def start(
-        self, command: Union[str, Sequence[str]], *, stdin: bool = False, timeout: Optional[float] = None, **fields: Any
+        self,
+        command: Union[str, Sequence[str]],
+        *,
+        stdin: bool = False,
+        timeout: Optional[float] = None,
+        output_max: int = OUTPUT_MAX,
+        **fields: Any,
     ) -> AsyncProcessStream:
         """Start a program: `async with sandbox.start(...) as stream`; iterate over its events, and take result()."""
         body = calls.process_fields(command, timeout, stdin, fields)
-        return AsyncProcessStream(self.client, calls.post(self._path('processes'), body))
+        return AsyncProcessStream(self.client, calls.post(self._path('processes'), body), output_max)
 
     def context(self, language: str = 'python', **fields: Any) -> Opening[AsyncContext]:
         """Start an interpreter whose variables last: by `await`, or `async with`."""

@@ -16,7 +16,7 @@ from .calls import NDJSON, Call
 from .decoding import bad_answer, object_of
 from .errors import CaissonError, EngineError, NotFound, Unreachable
 from .events import Event, OnText, Reader, deliver
-from .results import Process, Run
+from .results import Output, Process, Run
 from .streams import SILENCE_S
 from .tools import Toolbox
 
@@ -230,12 +230,12 @@ class AsyncRunStream(AsyncStream):
 
 
 class AsyncProcessStream(AsyncStream):
-    """The events of a program in a sandbox; the result has all output that was read."""
+    """The events of a program in a sandbox; the result has the output that was read, at most `output_max` bytes of a stream."""
 
-    def __init__(self, client: AsyncClient, call: Call, stdin: Optional[bytes] = None) -> None:
+    def __init__(self, client: AsyncClient, call: Call, output_max: int, stdin: Optional[bytes] = None) -> None:
         super().__init__(client, call)
         self.stdin = stdin
-        self.output: Dict[str, bytearray] = {'stdout': bytearray(), 'stderr': bytearray()}
+        self.output = Output(output_max)
 
     async def __aenter__(self) -> AsyncProcessStream:
         await self.open()
@@ -248,16 +248,11 @@ class AsyncProcessStream(AsyncStream):
             self._begin(asyncio.ensure_future(self._feed(content)))
 
     def _notice(self, event: Event) -> None:
-        if event.type in self.output:
-            self.output[event.type] += event.content
+        self.output.take(event.type, event.content)
 
     async def result(self) -> Process:
         """The result, after all events."""
-        process = Process.from_json(await self._record())
-        process.check_started()
-        process.stdout = self.output['stdout'].decode('utf-8', 'replace')
-        process.stderr = self.output['stderr'].decode('utf-8', 'replace')
-        return process
+        return self.output.fill(Process.from_json(await self._record()))
 
     async def write(self, content: bytes, end: bool = False) -> None:
         """Write to the standard input of a program that was started with stdin=True; `end` closes it."""

@@ -262,6 +262,7 @@ class Process:
     stderr: str = ''
     error: Optional[types.Failure] = None
     wall_ms: Optional[float] = None
+    lost_bytes: int = 0  # output beyond `output_max`, which the client did not keep
     extra: Dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -317,6 +318,29 @@ class StoredFile:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StoredFile:
         return cls(**known(cls, value))
+
+
+class Output:
+    """The output of a program, at most `most` bytes of each stream: a program may print without end."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.lost = 0
+        self.streams: Dict[str, bytearray] = {'stdout': bytearray(), 'stderr': bytearray()}
+
+    def take(self, name: str, content: bytes) -> None:
+        stream = self.streams.get(name)
+        if stream is not None:
+            kept = content[: max(0, self.most - len(stream))]
+            stream += kept
+            self.lost += len(content) - len(kept)
+
+    def fill(self, process: Process) -> Process:
+        process.check_started()
+        process.stdout = self.streams['stdout'].decode('utf-8', 'replace')
+        process.stderr = self.streams['stderr'].decode('utf-8', 'replace')
+        process.lost_bytes = self.lost
+        return process
 
 
 def plain(value: Any) -> Dict[str, Any]:

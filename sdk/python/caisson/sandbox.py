@@ -13,7 +13,7 @@ from .decoding import object_of
 from .errors import CaissonError, NotFound
 from .events import OnText
 from .results import Entry, Process, Run, objects
-from .streams import SILENCE_S, ProcessStream, RunStream
+from .streams import OUTPUT_MAX, SILENCE_S, ProcessStream, RunStream
 
 if TYPE_CHECKING:
     from .client import Client
@@ -59,13 +59,15 @@ class Sandbox:
         timeout: Optional[float] = None,
         on_stdout: Optional[OnText] = None,
         on_stderr: Optional[OnText] = None,
+        output_max: int = OUTPUT_MAX,
         **fields: Any,
     ) -> Process:
         """Run a program to its end: a command line of Bash, or a list of the program and its arguments.
 
-        `fields` are those of caisson.types.ProcessRequest, such as cwd, env and user.
+        `fields` are those of caisson.types.ProcessRequest, such as cwd, env and user.  Of each stream the result has at most
+        `output_max` bytes; `lost_bytes` counts the rest.
         """
-        with self.start(command, stdin=stdin is not None, timeout=timeout, **fields) as stream:
+        with self.start(command, stdin=stdin is not None, timeout=timeout, output_max=output_max, **fields) as stream:
             if stdin is not None:
                 content = calls.bytes_of(stdin)
                 threading.Thread(target=feed, args=(stream, content), daemon=True, name='caisson-stdin').start()
@@ -73,11 +75,17 @@ class Sandbox:
             return stream.result()
 
     def start(
-        self, command: Union[str, Sequence[str]], *, stdin: bool = False, timeout: Optional[float] = None, **fields: Any
+        self,
+        command: Union[str, Sequence[str]],
+        *,
+        stdin: bool = False,
+        timeout: Optional[float] = None,
+        output_max: int = OUTPUT_MAX,
+        **fields: Any,
     ) -> ProcessStream:
         """Start a program; iterate over its events, and take result()."""
         body = calls.process_fields(command, timeout, stdin, fields)
-        return ProcessStream(self.client, calls.post(self._path('processes'), body))
+        return ProcessStream(self.client, calls.post(self._path('processes'), body), output_max)
 
     def context(self, language: str = 'python', **fields: Any) -> Context:
         """Start an interpreter whose variables last; `fields` are those of caisson.types.ContextRequest."""

@@ -15,7 +15,7 @@ from .calls import NDJSON, Call
 from .decoding import bad_answer, object_of
 from .errors import CaissonError, EngineError, NotFound, Unreachable
 from .events import Event, OnText, Reader, deliver
-from .results import Process, Run
+from .results import Output, Process, Run
 from .tools import Toolbox
 from .transport import Answer
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The server sends an empty line each 15 seconds, so a connection that is silent for longer is lost.
 SILENCE_S = 60.0
+
+OUTPUT_MAX = 64 << 20  # bytes of a stream of a program in a sandbox that a result has
 
 
 class Stream:
@@ -189,26 +191,21 @@ class RunStream(Stream):
 
 
 class ProcessStream(Stream):
-    """The events of a program in a sandbox; the result has all output that was read."""
+    """The events of a program in a sandbox; the result has the output that was read, at most `output_max` bytes of a stream."""
 
-    def __init__(self, client: Client, call: Call) -> None:
-        self.output: Dict[str, bytearray] = {'stdout': bytearray(), 'stderr': bytearray()}
+    def __init__(self, client: Client, call: Call, output_max: int) -> None:
+        self.output = Output(output_max)
         super().__init__(client, call)
 
     def __enter__(self) -> ProcessStream:
         return self
 
     def _notice(self, event: Event) -> None:
-        if event.type in self.output:
-            self.output[event.type] += event.content
+        self.output.take(event.type, event.content)
 
     def result(self) -> Process:
         """The result, after all events."""
-        process = Process.from_json(self._record())
-        process.check_started()
-        process.stdout = self.output['stdout'].decode('utf-8', 'replace')
-        process.stderr = self.output['stderr'].decode('utf-8', 'replace')
-        return process
+        return self.output.fill(Process.from_json(self._record()))
 
     def write(self, content: bytes, end: bool = False) -> None:
         """Write to the standard input of a program that was started with stdin=True; `end` closes it."""

@@ -1,7 +1,7 @@
 /* Results as objects.  `record` has everything, as the server sent it. */
 
 import { fromBase64, toBase64 } from './bytes.js'
-import { badAnswer, CaissonError } from './errors.js'
+import { badAnswer, CaissonError, InvalidRequest } from './errors.js'
 import type { Failure, Finding, GradeResult, ProcessInfo, RunResult, Value } from './types.js'
 
 export type Status = RunResult['status']
@@ -164,15 +164,21 @@ export interface Process {
   timedOut: boolean
   stdout: string
   stderr: string
+  /** Output beyond outputMax, which the client did not keep. */
+  lostBytes: number
   record: ProcessInfo
 }
 
-export function processOf(value: Json, output: { stdout: Uint8Array; stderr: Uint8Array }): Process {
+export function processOf(value: Json, output: { stdout: Uint8Array; stderr: Uint8Array }, lostBytes: number): Process {
   const record = value as unknown as ProcessInfo
+  // The program could not be started.
+  if (record.error && record.exit_code == null && record.signal == null) {
+    throw new InvalidRequest(record.error.message, { field: 'command', code: record.error.code ?? '' })
+  }
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
   return {
     id: record.id, exitCode: record.exit_code ?? null, signal: record.signal ?? null, timedOut: record.timed_out === true,
-    stdout: decode(output.stdout), stderr: decode(output.stderr), record,
+    stdout: decode(output.stdout), stderr: decode(output.stderr), lostBytes, record,
   }
 }
 

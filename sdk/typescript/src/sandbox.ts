@@ -20,8 +20,12 @@ export interface ExecOptions extends Omit<ProcessRequest, 'command' | 'args' | '
   stdin?: Content
   /** Seconds. */
   timeout?: number
+  /** Bytes of each output stream that the result has.  Default: 64 MiB. */
+  outputMax?: number
   signal?: AbortSignal
 }
+
+const OUTPUT_MAX = 64 * 1024 * 1024
 
 /** A sandbox that stays until kill(), the end of its time, or the end of the block of its `await using`. */
 export class Sandbox {
@@ -71,11 +75,11 @@ export class Sandbox {
 
   /** Start a program; iterate over its events, and take result(). */
   async start(command: string | string[], options: Omit<ExecOptions, 'stdin'> & { stdin?: boolean } = {}): Promise<ProcessStream> {
-    const { timeout, signal, onStdout, onStderr, ...rest } = options
+    const { timeout, signal, outputMax = OUTPUT_MAX, onStdout, onStderr, ...rest } = options
     const body = {
       ...rest, ...(typeof command === 'string' ? { command } : { args: command }), ...(timeout === undefined ? {} : { timeout_ms: Math.round(timeout * 1000) }),
     }
-    const stream = new ProcessStream(this.client.transport, post(this.path('processes'), body), signal, this.client.retries)
+    const stream = new ProcessStream(this.client.transport, post(this.path('processes'), body), signal, this.client.retries, outputMax)
     await stream.open()
     return stream
   }

@@ -223,16 +223,27 @@ export class RunStream extends EventStream {
 
 export class ProcessStream extends EventStream {
   private readonly output: Record<'stdout' | 'stderr', Uint8Array[]> = { stdout: [], stderr: [] }
+  private readonly size = { stdout: 0, stderr: 0 }
+  private lost = 0
 
-  protected override notice(event: Event) {
-    if (event.type === 'stdout' || event.type === 'stderr') this.output[event.type].push(event.content)
+  constructor(transport: Transport, call: Call, given: AbortSignal | undefined, retries: number, private readonly outputMax: number) {
+    super(transport, call, given, retries)
   }
 
-  /** The result, after all events, with all output. */
+  /** A program may print without end, so the result has at most outputMax bytes of a stream. */
+  protected override notice(event: Event) {
+    if (event.type !== 'stdout' && event.type !== 'stderr') return
+    const kept = event.content.subarray(0, Math.max(0, this.outputMax - this.size[event.type]))
+    if (kept.length) this.output[event.type].push(kept)
+    this.size[event.type] += kept.length
+    this.lost += event.content.length - kept.length
+  }
+
+  /** The result, after all events. */
   async result(): Promise<Process> {
     const record = await this.record()
     const [stdout, stderr] = await Promise.all([joined(this.output.stdout), joined(this.output.stderr)])
-    return processOf(record, { stdout, stderr })
+    return processOf(record, { stdout, stderr }, this.lost)
   }
 
   /** Write to the standard input of a program that was started with `stdin: true`; `end` closes it. */

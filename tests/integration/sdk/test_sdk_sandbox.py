@@ -205,6 +205,15 @@ def test_a_large_standard_input_and_output_do_not_wait_for_each_other(twin):
     twin.sandbox(lambda do: [len(do('exec', 'cat', stdin=b'x' * size).stdout) == size or pytest.fail('bytes are missing')])
 
 
+def test_output_of_a_program_that_prints_without_end_is_bounded(twin):
+    def use(do):
+        done = do('exec', 'yes', timeout=1, output_max=1000)
+        assert done.timed_out and done.stdout == 'y\n' * 500 and done.lost_bytes > 1 << 20
+        whole = do('exec', 'printf 12345', output_max=5)
+        assert (whole.stdout, whole.lost_bytes) == ('12345', 0)
+    twin.sandbox(use)
+
+
 def test_a_program_that_does_not_read_its_input_ends(twin):
     assert twin.sandbox(lambda do: do('exec', 'exec 0<&-; echo done', stdin=b'x' * (1 << 20)).stdout) == 'done\n'
 

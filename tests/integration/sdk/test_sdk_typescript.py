@@ -144,6 +144,9 @@ def test_the_methods_at_a_daemon(typescript, client):
         const done = await sandbox.exec('cat; echo e >&2; exit 3', { stdin: big })
         out.exec = [done.stdout === big, done.stderr, done.exitCode]
         out.slow = (await sandbox.exec('sleep 60', { timeout: 0.3 })).timedOut
+        const endless = await sandbox.exec('yes', { timeout: 1, outputMax: 1000 })
+        out.endless = [endless.timedOut, endless.stdout.length, endless.lostBytes > 1 << 20]
+        out.absent = await caught(sandbox.exec(['/nonexistent']))
         await sandbox.files.write('d/é', 'text', { mode: '0600' })
         out.files = [await sandbox.files.readText('d/é'), (await sandbox.files.list('.', { depth: 2 })).map((one) => one.path), await sandbox.files.exists('none'), (await sandbox.files.stat('d/é')).mode]
         out.missing = await caught(sandbox.files.read('none'))
@@ -170,6 +173,7 @@ def test_the_methods_at_a_daemon(typescript, client):
     assert got['many'] == ['0\n', '1\n', '2\n', '3\n'] * 2 and sorted(got['unordered']) == [0, 1, 2, 3]
     assert got['sandbox'] == [42, 1] and got['exec'] == [True, 'e\n', 3] and got['slow'] is True
     assert got['files'] == ['text', ['d', 'd/é'], False, '0600'] and got['missing']['name'] == 'NotFound' and got['watch'] == 'created'
+    assert got['endless'] == [True, 1000, True] and (got['absent']['name'], got['absent']['field']) == ('InvalidRequest', 'command')
     assert (got['state'], got['restarted'], got['left']) == ('paused', 'failed', []) and got['kept'] == ['é.csv', 'a']
     assert got['grades'] == [[1, 'mine'], [0, 'mine'], [1, 'mine']] and (got['check'], got['health']) == ('deny', 'ready')
     assert (got['invalid']['name'], got['invalid']['field']) == ('InvalidRequest', '/limits/pids')
