@@ -235,7 +235,7 @@ static int set_nodes(struct settings *settings, const char *file, const char *se
 static bool is_name_list(const struct setting *setting)
 {
         static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload", "review.languages",
-                "engine.devices", "images.layers", "http.allowed_hosts" };
+                "engine.devices", "images.layers", "http.allowed_hosts", "gateway.workers" };
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
                 if (strcmp(setting->key, keys[i]) == 0)
                         return true;

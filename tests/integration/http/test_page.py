@@ -221,9 +221,10 @@ def test_a_wrong_mode_stops_the_start():
 
 def test_names_of_a_file_are_a_list_or_a_text(tmp_path):
     for given in ('[a.example, b.example]', 'a.example,b.example'):
-        (tmp_path / 'caisson.yaml').write_text(f'http:\n  allowed_hosts: {given}\n  web: off\n')
+        (tmp_path / 'caisson.yaml').write_text(f'http:\n  allowed_hosts: {given}\n  web: off\ngateway:\n  workers: [http://a:1, http://b:1]\n')
         shown = {one['key']: one['value'] for one in json.loads(caisson('config', 'show', '--json', '--config', tmp_path / 'caisson.yaml').out)}
         assert (shown['http.allowed_hosts'], shown['http.web']) == ('a.example,b.example', 'off')
+        assert shown['gateway.workers'] == 'http://a:1,http://b:1'
 
 
 # ---- previews ----

@@ -326,7 +326,7 @@ def test_options_that_a_page_names_exist(page):
     known |= {*part_options('sandbox'), *part_options('context')}
     other = {'unix-socket', 'data-binary', 'user', 'scope', 'cflags', 'libs', 'list', 'all', 'changed', 'quick', 'update',   # systemd-run, pkg-config, tests/run, bench/run, test_docs.py
              'name', 'cap-drop', 'read-only', 'tmpfs', 'security-opt', 'health-cmd',     # docker run, podman run
-             'pods'}                                                       # tests/soak/kills.py
+             'pods', 'hashes'}                                                       # tests/soak/kills.py, web/build.mjs
     for option in re.findall(r'(?<![\w-])--([a-z][\w-]*)', text(page)):
         assert option in known | other, option
 
