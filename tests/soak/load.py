@@ -234,6 +234,19 @@ def a_run_as_piston(client):
 
 
 @step(2)
+def tools_as_librechat(client):
+    root, typed = '/librechat/v1', {'Content_Type': 'application/json'}
+    made = client.ask('POST', f'{root}/exec', {'lang': 'bash', 'code': 'echo 1 | tee a'}, **typed)
+    must(made['stdout'] == '1\n' and made['files'] == [], made)       # the key keeps no files
+    client.ask('GET', f'{root}/files/{made["session_id"]}', expect=(403,))
+    body = {'code': 'print(await f(a=1))', 'tools': [{'name': 'f'}]}
+    asked = client.ask('POST', f'{root}/exec/programmatic', body, **typed)
+    body = {'continuation_token': asked['continuation_token'], 'tool_results': [{'call_id': 'call_001', 'result': 2}]}
+    must(client.ask('POST', f'{root}/exec/programmatic', body, **typed)['stdout'] == '2\n')
+    client.ask('POST', f'{root}/exec/programmatic', body, expect=(404,), **typed)
+
+
+@step(2)
 def submissions_as_judge0(client):
     body = {'language_id': 71, 'source_code': 'print(input())', 'stdin': 'a', 'expected_output': 'a'}
     done = client.ask('POST', '/submissions?wait=true', body, expect=(201,))

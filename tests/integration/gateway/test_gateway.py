@@ -147,6 +147,35 @@ def test_a_kept_file_is_found_by_runs(fleet):
         assert fleet.gateway.run(f'cat f{n}', files=[{'id': kept['id']}])['stdout'] == f'content {n}'
 
 
+def test_sessions_and_files_of_librechat_are_found_by_their_ids(fleet):
+    root, headers = '/librechat/v1', {'Content_Type': 'application/json'}
+    workers = set()
+    for n in range(60):
+        if len(workers) == 2 and n > 6:
+            break
+        status, answered, made = fleet.gateway.ask('POST', f'{root}/exec', {'lang': 'bash', 'code': f'echo {n} > a'}, **headers)
+        assert status == 200, made
+        workers.add(answered['Caisson-Worker'])
+        session, file = made['session_id'], made['files'][0]['id']
+        for more in ({'files': [{'id': file, 'storage_session_id': session, 'name': 'a'}]}, {'session_id': session}):
+            status, same, answer = fleet.gateway.ask('POST', f'{root}/exec', {'lang': 'bash', 'code': 'cat a', **more}, **headers)
+            assert status == 200 and answer['stdout'] == f'{n}\n' and same['Caisson-Worker'] == answered['Caisson-Worker']
+        assert fleet.gateway.ask('GET', f'{root}/files/{session}?detail=simple')[2][0]['id'] == file
+        assert fleet.gateway.ask('GET', f'{root}/download/{session}/{file}')[2] == f'{n}\n'.encode()
+        status, _, asked = fleet.gateway.ask('POST', f'{root}/exec/programmatic', {'code': 'print(await f())', 'tools': [{'name': 'f'}]}, **headers)
+        assert status == 200 and asked['status'] == 'tool_call_required', asked
+        body = {'continuation_token': asked['continuation_token'], 'tool_results': [{'call_id': 'call_001', 'result': n}]}
+        assert fleet.gateway.ask('POST', f'{root}/exec/programmatic', body, **headers)[2]['stdout'] == f'{n}\n'
+        assert fleet.gateway.ask('DELETE', f'{root}/files/{session}/{file}')[0] == 200
+        assert fleet.gateway.ask('GET', f'{root}/download/{session}/{file}')[0] == 404
+    assert len(workers) == 2
+    form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="u"\r\n\r\n1\r\n--b--\r\n'
+    _, _, answer = fleet.gateway.ask('POST', f'{root}/upload', form, Content_Type='multipart/form-data; boundary=b')
+    assert fleet.gateway.ask('GET', f'{root}/sessions/{answer["session_id"]}/objects/{answer["files"][0]["fileId"]}')[0] == 200
+    assert fleet.gateway.ask('GET', f'{root}/download/{"A" * 21}/{"A" * 21}')[0] == 404
+    assert fleet.gateway.ask('GET', f'{root}/health')[0] == 200
+
+
 def test_an_id_that_no_worker_made(fleet):
     for identifier in 'run_' + 32 * '0', 'run_x', 'x':
         status, _, problem = fleet.gateway.ask('GET', f'/v1/runs/{identifier}')
