@@ -472,6 +472,114 @@ class ProblemSetList(TypedDict):
     problem_sets: List[ProblemSetInfo]
 
 
+class MeKey(TypedDict):
+    """A key."""
+
+    id: str
+    name: str
+
+
+class MeRights(TypedDict):
+    """What a caller may do.  The operations that are refused for lack of a scope, or because this daemon keeps
+    nothing, are false.
+    """
+
+    run: bool
+    grade: bool
+    check: bool
+    sandboxes: bool
+    contexts: bool
+    layers: bool
+    images: bool
+    volumes: bool
+    files: bool
+    tools: bool
+    events: bool
+    metrics: bool
+    audit: bool
+    usage: bool
+    keys: bool
+    logs: bool
+
+
+class MeQuotas(TypedDict):
+    """Quotas of a key.  0: no limit but those of the engine."""
+
+    running_max: int
+    queued_max: int
+    cpu_ms_per_day: int
+    stored_bytes: int
+    review_budget_usd: Optional[str]
+
+
+class MeUsed(TypedDict):
+    """What is used of quotas."""
+
+    cpu_ms: int
+    stored_bytes: int
+
+
+class MeInfo(TypedDict):
+    """The caller."""
+
+    key: Optional[MeKey]
+    tenant: str
+    admin: bool
+    scopes: Optional[List[str]]
+    may: MeRights
+    quotas: Optional[MeQuotas]
+    used: Optional[MeUsed]
+    version: str
+    page: Optional[str]
+
+
+class KeyInfo(TypedDict):
+    """A key.  Its text is no part of it: nobody has it but its owner."""
+
+    id: str
+    name: str
+    tenant: str
+    scopes: List[str]
+    created_at: str
+    expires_at: Optional[str]
+    revoked_at: Optional[str]
+    used_at: Optional[str]
+    quotas: MeQuotas
+
+
+class _KeyList(TypedDict):
+    keys: List[KeyInfo]
+
+
+class KeyList(_KeyList, total=False):
+    """Keys."""
+
+    next: str
+
+
+MetricsSeries = TypedDict(
+    'MetricsSeries',
+    {
+        'step_s': 'int',
+        'from': 'str',
+        'series': 'Any',
+    },
+)
+
+
+class PreviewRequest(TypedDict):
+    """A preview.  HTML that a program made, for a frame of a page."""
+
+    html: str
+
+
+class PreviewInfo(TypedDict):
+    """The link of a preview."""
+
+    url: str
+    expires_at: str
+
+
 class _Health(TypedDict):
     status: str
 
@@ -517,3 +625,66 @@ class Problem(_Problem, total=False):
     retry_after_s: int
     running: int
     queued: int
+
+
+DaemonEventType = Literal[
+    'run.started',
+    'run.finished',
+    'sandbox.created',
+    'sandbox.paused',
+    'sandbox.resumed',
+    'sandbox.ended',
+    'context.created',
+    'context.ended',
+    'pool.changed',
+    'lost',
+    'lagged',
+]
+
+
+DaemonEventStatus = Literal[
+    'completed',
+    'failed',
+    'blocked',
+    'syntax_error',
+    'timeout',
+    'memory_exceeded',
+    'disk_exceeded',
+    'process_limit',
+    'output_limit',
+    'crashed',
+    'cancelled',
+    'dependency_failed',
+    'unsupported_language',
+    'isolation_unavailable',
+    'capacity',
+    'bad_request',
+    'engine_error',
+]
+
+
+class _DaemonEvent(TypedDict):
+    type: DaemonEventType
+
+
+class DaemonEvent(_DaemonEvent, total=False):
+    """An event of /v1/events."""
+
+    time: str
+    id: str
+    tenant: str
+    key_id: str
+    language: str
+    profile: str
+    sandbox: str
+    context: str
+    status: DaemonEventStatus
+    exit_code: int
+    total_ms: float
+    cpu_ms: float
+    memory_peak_bytes: int
+    ready: int
+    making: int
+    target: int
+    memory_bytes: int
+    message: str

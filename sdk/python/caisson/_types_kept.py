@@ -82,10 +82,14 @@ class ImageInterpreter(TypedDict):
     version: str
 
 
-class ImageList(TypedDict):
+class _ImageList(TypedDict):
+    images: List[ImageInfo]
+
+
+class ImageList(_ImageList, total=False):
     """Images."""
 
-    images: List[ImageInfo]
+    next: str
 
 
 class LayerRequest(TypedDict, total=False):
@@ -113,8 +117,12 @@ class LayerInfo(TypedDict):
     used_at: str
 
 
-class LayerList(TypedDict):
-    """Layers."""
-
+class _LayerList(TypedDict):
     layers: List[LayerInfo]
     truncated: bool
+
+
+class LayerList(_LayerList, total=False):
+    """Layers."""
+
+    next: str

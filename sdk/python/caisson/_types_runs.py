@@ -611,13 +611,47 @@ class RunResult(_RunResult, total=False):
     aliases: Dict[str, Any]
 
 
-class KeptRun(TypedDict):
-    """A run that is kept.  What is known of a run whose record is asked for later."""
+KeptRunStatus = Literal[
+    'completed',
+    'failed',
+    'blocked',
+    'syntax_error',
+    'timeout',
+    'memory_exceeded',
+    'disk_exceeded',
+    'process_limit',
+    'output_limit',
+    'crashed',
+    'cancelled',
+    'dependency_failed',
+    'unsupported_language',
+    'isolation_unavailable',
+    'capacity',
+    'bad_request',
+    'engine_error',
+]
 
+
+class _KeptRun(TypedDict):
     id: str
     state: str
     url: str
     age_ms: int
+
+
+class KeptRun(_KeptRun, total=False):
+    """A run that is kept.  What is known of a run whose record is asked for later."""
+
+    status: KeptRunStatus
+    language: str
+    profile: str
+    key_id: str
+    tenant: str
+    created_at: str
+    exit_code: int
+    total_ms: float
+    cpu_ms: float
+    memory_peak_bytes: int
 
 
 class _KeptRuns(TypedDict):

@@ -299,9 +299,9 @@ class AsyncClient(BaseClient):
         """Whether the server can run programs.  EngineError where it cannot."""
         return await self._json(calls.get('/readyz'))  # type: ignore[return-value]
 
-    async def me(self) -> Dict[str, Any]:
+    async def me(self) -> types.MeInfo:
         """The key, its scopes and quotas, and what it may do."""
-        return await self._json(calls.get('/v1/me'))
+        return await self._json(calls.get('/v1/me'))  # type: ignore[return-value]
 
 
 async def take_one(waiting: 'List[asyncio.Task[Run]]', ordered: bool) -> Run:

@@ -391,9 +391,9 @@ class Client(BaseClient):
         """Whether the server can run programs.  EngineError where it cannot."""
         return self._json(calls.get('/readyz'))  # type: ignore[return-value]
 
-    def me(self) -> Dict[str, Any]:
+    def me(self) -> types.MeInfo:
         """The key, its scopes and quotas, and what it may do."""
-        return self._json(calls.get('/v1/me'))
+        return self._json(calls.get('/v1/me'))  # type: ignore[return-value]
 
 
 def take_one(waiting: 'Deque[concurrent.futures.Future[Run]]', ordered: bool) -> Run:

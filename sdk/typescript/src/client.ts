@@ -7,7 +7,7 @@ import { Context, Sandbox, type SandboxOptions } from './sandbox.js'
 import { deliver, ignoreNotFound, RunStream, type OutputHandlers } from './streams.js'
 import { needsEvents, toolboxOf, type Approve, type Toolbox, type Tools } from './tools.js'
 import { below, objectOf, post, Transport, withQuery, type Call, type Fetch } from './transport.js'
-import type { CheckRequest, CheckResult, ExportRule, GradeRequest, Health, InputFile, KeptRun, LayerInfo, LayerRequest, RunRequest, SandboxInfo, StoredFile, ToolsRequest } from './types.js'
+import type { CheckRequest, CheckResult, ExportRule, GradeRequest, Health, InputFile, KeptRun, LayerInfo, LayerRequest, MeInfo, RunRequest, SandboxInfo, StoredFile, ToolsRequest } from './types.js'
 
 export interface CaissonOptions {
   /** http://HOST:PORT, https://HOST:PORT, or in Node unix:/PATH.  Default: CAISSON_URL, else http://127.0.0.1:8080. */
@@ -44,16 +44,6 @@ export interface RunOptions extends Omit<RunRequest, 'code' | 'language' | 'stdi
 }
 
 export type Program = string | ({ code: string; language?: string } & RunOptions)
-
-export interface Me {
-  key: { id: string; name: string } | null
-  admin: boolean
-  scopes: string[] | null
-  may: Record<string, boolean>
-  quotas: Json
-  version: string
-  [name: string]: unknown
-}
 
 const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** fetch() of Node ends a request whose answer does not begin within 300 seconds, so longer runs are read as a stream. */
@@ -371,8 +361,8 @@ export class Caisson {
   }
 
   /** The key, its scopes and quotas, and what it may do. */
-  async me(): Promise<Me> {
-    return await this.request('GET', '/v1/me') as unknown as Me
+  async me(): Promise<MeInfo> {
+    return await this.request('GET', '/v1/me') as unknown as MeInfo
   }
 
   async remove(path: string): Promise<void> {

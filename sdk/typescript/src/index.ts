@@ -1,4 +1,4 @@
-export { Caisson, type CaissonOptions, type Me, type Program, type RunOptions } from './client.js'
+export { Caisson, type CaissonOptions, type Program, type RunOptions } from './client.js'
 export { AuthError, CaissonError, EngineError, InvalidRequest, NotFound, RateLimited, TimedOut, Unreachable } from './errors.js'
 export { outputBytes, pictureUrl, why } from './results.js'
 export type { CompletedRun, Display, EndedRun, Grade, OutputFile, Process, RefusedRun, Run, Status } from './results.js'

@@ -465,6 +465,149 @@ export interface ProblemSetList {
   problem_sets: ProblemSetInfo[]
 }
 
+/** A key. */
+export interface MeKey {
+  /** Its id, which is no secret. */
+  id: string
+  /** Its name. */
+  name: string
+}
+
+/** What a caller may do.  The operations that are refused for lack of a scope, or because this daemon keeps nothing,
+ *  are false. */
+export interface MeRights {
+  /** Run programs. */
+  run: boolean
+  /** Grade submissions. */
+  grade: boolean
+  /** Compare programs with a source policy. */
+  check: boolean
+  /** Make persistent sandboxes. */
+  sandboxes: boolean
+  /** Start contexts in them. */
+  contexts: boolean
+  /** Make and list layers of packages. */
+  layers: boolean
+  /** List images. */
+  images: boolean
+  /** Make and list volumes. */
+  volumes: boolean
+  /** Keep files and workspaces. */
+  files: boolean
+  /** Let programs call tools beyond those of their profile. */
+  tools: boolean
+  /** Read events. */
+  events: boolean
+  /** Read figures of the whole daemon. */
+  metrics: boolean
+  /** List runs that are over. */
+  audit: boolean
+  /** Read what reviews by models used and cost. */
+  usage: boolean
+  /** List keys. */
+  keys: boolean
+  /** Read the log of the daemon. */
+  logs: boolean
+}
+
+/** Quotas of a key.  0: no limit but those of the engine. */
+export interface MeQuotas {
+  /** Programs that run at the same time. */
+  running_max: number
+  /** Programs that wait. */
+  queued_max: number
+  /** CPU time within 24 hours. */
+  cpu_ms_per_day: number
+  /** Bytes of kept files, workspaces and records. */
+  stored_bytes: number
+  /** Cost of reviews by models in US dollars; null: no limit. */
+  review_budget_usd: string | null
+}
+
+/** What is used of quotas. */
+export interface MeUsed {
+  /** CPU time of the tenant within the last 24 hours. */
+  cpu_ms: number
+  /** Bytes that are kept of the tenant. */
+  stored_bytes: number
+}
+
+/** The caller. */
+export interface MeInfo {
+  /** The key of the request; null: none was needed. */
+  key: MeKey | null
+  /** The tenant, whose keys share all objects. */
+  tenant: string
+  /** It has the rights of an administrator. */
+  admin: boolean
+  /** The scopes of the key; null: there is no key. */
+  scopes: string[] | null
+  /** What it may do. */
+  may: MeRights
+  /** The quotas of the key; null: there is no key. */
+  quotas: MeQuotas | null
+  /** What is used of them; null: this daemon keeps nothing. */
+  used: MeUsed | null
+  /** The version of the daemon. */
+  version: string
+  /** Why this daemon shows no page at /ui/; null: it shows one. */
+  page: string | null
+}
+
+/** A key.  Its text is no part of it: nobody has it but its owner. */
+export interface KeyInfo {
+  /** Its id. */
+  id: string
+  /** Its name. */
+  name: string
+  /** The tenant, whose keys share all objects. */
+  tenant: string
+  /** What it may do. */
+  scopes: string[]
+  /** When it was made, as RFC 3339 has it. */
+  created_at: string
+  /** When it ends; null: never. */
+  expires_at: string | null
+  /** When it was revoked; null: it was not. */
+  revoked_at: string | null
+  /** Its last use, to the minute; null: none. */
+  used_at: string | null
+  /** Its quotas. */
+  quotas: MeQuotas
+}
+
+/** Keys. */
+export interface KeyList {
+  /** The newest first. */
+  keys: KeyInfo[]
+  /** The `cursor` of the next page; left out on the last page. */
+  next?: string
+}
+
+/** Figures of the last hour. */
+export interface MetricsSeries {
+  /** Time between two values. */
+  step_s: number
+  /** The time of the oldest value, as RFC 3339 has it. */
+  from: string
+  /** By name a list of pairs, oldest first: seconds since 1970 (UTC), and a value or null. */
+  series: unknown
+}
+
+/** A preview.  HTML that a program made, for a frame of a page. */
+export interface PreviewRequest {
+  /** The document, at most 4 MiB. */
+  html: string
+}
+
+/** The link of a preview. */
+export interface PreviewInfo {
+  /** The path of the document, with a signature. It needs no key. */
+  url: string
+  /** When the link and the document end, as RFC 3339 has it. */
+  expires_at: string
+}
+
 /** Health. */
 export interface Health {
   /** `ok`, or `ready`. */
@@ -521,4 +664,51 @@ export interface Problem {
   running?: number
   /** Of 429: runs that wait. */
   queued?: number
+}
+
+/** An event of /v1/events. */
+export interface DaemonEvent {
+  /** What has happened. */
+  type:
+    | 'run.started' | 'run.finished' | 'sandbox.created' | 'sandbox.paused' | 'sandbox.resumed' | 'sandbox.ended' |
+    'context.created' | 'context.ended' | 'pool.changed' | 'lost' | 'lagged'
+  /** When, as RFC 3339 has it. */
+  time?: string
+  /** The id of the run, sandbox or context, or the key of the pool. */
+  id?: string
+  /** Whose it is. */
+  tenant?: string
+  /** The id of the key that asked for it. */
+  key_id?: string
+  /** The language of a run or context. */
+  language?: string
+  /** The profile of a run or sandbox. */
+  profile?: string
+  /** The sandbox of a context. */
+  sandbox?: string
+  /** The context of a run. */
+  context?: string
+  /** The status of a run that is over. */
+  status?:
+    | 'completed' | 'failed' | 'blocked' | 'syntax_error' | 'timeout' | 'memory_exceeded' | 'disk_exceeded' |
+    'process_limit' | 'output_limit' | 'crashed' | 'cancelled' | 'dependency_failed' | 'unsupported_language' |
+    'isolation_unavailable' | 'capacity' | 'bad_request' | 'engine_error'
+  /** The exit status of its program. */
+  exit_code?: number
+  /** The time of a run from request to record. */
+  total_ms?: number
+  /** CPU time of its program. */
+  cpu_ms?: number
+  /** The most memory of its program. */
+  memory_peak_bytes?: number
+  /** Interpreters and sandboxes of a pool that wait. */
+  ready?: number
+  /** Those that are being made. */
+  making?: number
+  /** How many the pool wants to have. */
+  target?: number
+  /** Memory of those that wait. */
+  memory_bytes?: number
+  /** What to do after `lost` and `lagged`. */
+  message?: string
 }

@@ -104,6 +104,8 @@ export interface ImageInterpreter {
 export interface ImageList {
   /** By name. system, data and small, which are the host's own file system, are not listed. */
   images: ImageInfo[]
+  /** The `cursor` of the next page; left out on the last page. */
+  next?: string
 }
 
 /** A request for a layer.  An immutable folder of packages of one language. */
@@ -148,6 +150,8 @@ export interface LayerInfo {
 export interface LayerList {
   /** Oldest use first. */
   layers: LayerInfo[]
-  /** There are more than can be listed. */
+  /** There are more than this page has. */
   truncated: boolean
+  /** The `cursor` of the next page; left out on the last page. */
+  next?: string
 }

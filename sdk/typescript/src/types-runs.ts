@@ -679,6 +679,29 @@ export interface KeptRun {
   url: string
   /** Time since it was asked for. */
   age_ms: number
+  /** The status of a run that is over. */
+  status?:
+    | 'completed' | 'failed' | 'blocked' | 'syntax_error' | 'timeout' | 'memory_exceeded' | 'disk_exceeded' |
+    'process_limit' | 'output_limit' | 'crashed' | 'cancelled' | 'dependency_failed' | 'unsupported_language' |
+    'isolation_unavailable' | 'capacity' | 'bad_request' | 'engine_error'
+  /** Its language. */
+  language?: string
+  /** Its profile. */
+  profile?: string
+  /** The id of the key that asked for it. */
+  key_id?: string
+  /** Whose it is. */
+  tenant?: string
+  /** When it was asked for, as RFC 3339 has it. */
+  created_at?: string
+  /** The exit status of its program. */
+  exit_code?: number
+  /** The time from request to record, of a run that is over. */
+  total_ms?: number
+  /** CPU time of its program, of a run of the audit. */
+  cpu_ms?: number
+  /** The most memory of its program, of a run of the audit. */
+  memory_peak_bytes?: number
 }
 
 /** Runs that are kept. */

@@ -165,6 +165,7 @@ def test_the_methods_at_a_daemon(typescript, client):
         out.check = (await client.check('eval("1")', { policy: 'linx' })).verdict
         out.invalid = await caught(client.run('x', { limits: { pids: 'many' } }))
         out.health = (await client.health()).status
+        out.me = (await client.me()).may.run
         print(out)
     """, client.address)
     assert got['run'] == ['completed', 2, '2', [255, 1], ''] and got['bytes'] == [65, 255]
@@ -176,7 +177,7 @@ def test_the_methods_at_a_daemon(typescript, client):
     assert got['endless'] == [True, 1000, True] and (got['absent']['name'], got['absent']['field']) == ('InvalidRequest', 'command')
     assert (got['state'], got['restarted'], got['left']) == ('paused', 'failed', []) and got['kept'] == ['é.csv', 'a']
     assert got['grades'] == [[1, 'mine'], [0, 'mine'], [1, 'mine']] and (got['check'], got['health']) == ('deny', 'ready')
-    assert (got['invalid']['name'], got['invalid']['field']) == ('InvalidRequest', '/limits/pids')
+    assert got['me'] is True and (got['invalid']['name'], got['invalid']['field']) == ('InvalidRequest', '/limits/pids')
 
 
 def test_an_abort_ends_the_program(typescript, client):
