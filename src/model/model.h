@@ -174,6 +174,7 @@ extern const struct object object_client_tool, object_tool_record, object_tool_a
         object_problem_set_info, object_problem_set_list,
         object_layer_use, object_layer_request, object_layer_info, object_layer_list, object_model_usage,
         object_model_usage_report, object_health, object_problem,
+        object_me_key, object_me_rights, object_me_quotas, object_me_used, object_key_info,
         object_me_info, object_metrics_series, object_daemon_event, object_preview_request, object_preview_info,
         object_key_list;
 
