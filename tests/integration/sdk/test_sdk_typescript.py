@@ -70,6 +70,13 @@ def test_the_installed_package_works(installed, client):
     assert sorted(path.name for path in (installed / 'node_modules').iterdir() if not path.name.startswith('.')) == ['caisson-sandbox']
 
 
+def test_the_program_of_the_readme_runs(installed, client):
+    text = re.search(r'^```ts\n(.*?)^```$', (ROOT / 'README.md').read_text(), flags=re.MULTILINE | re.DOTALL)[1]
+    assert "'http://127.0.0.1:8080'" in text
+    (installed / 'readme.mjs').write_text(text.replace("'http://127.0.0.1:8080'", 'process.argv[2]'))
+    assert command('node', 'readme.mjs', client.address, cwd=installed) == 'completed 42\n\n'
+
+
 def test_no_module_imports_anything_but_node_and_peers():
     wanted = re.compile(r"^(import type |import |export )[^;']*?from '([^'.][^']*)'|import\('([^'.][^']*)'\)", re.MULTILINE)
     found = {(kind.strip(), name or loaded) for path in SDK.glob('src/*.ts') for kind, name, loaded in wanted.findall(path.read_text())}
