@@ -78,6 +78,7 @@ soak: build setup-test ## ten minutes of mixed load, and whether anything has gr
 bench: build setup-test ## measure Caisson beside bare forks and its peers (bench/README.md)
 	@CAISSON_BUILD=$(BUILD) bench/run
 	@CAISSON_BUILD=$(BUILD) bench/hostile
+	@[ -z "$$CAISSON_BENCH_ROOTFS" ] || CAISSON_BUILD=$(BUILD) bench/docker --image "$$CAISSON_BENCH_ROOTFS"
 
 dist: setup ## a source tarball that builds without a network, in build/; Debian packages are made from it (debian/)
 	@scripts/dist $(BUILD)/caisson-$$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build).tar.xz
