@@ -120,13 +120,26 @@ bool attempts_ask(struct attempts *attempts, const char *id, uint64_t now_us)
         return false;
 }
 
-void attempts_end(struct attempts *attempts, const char *id)
+static struct attempt *find_own(struct attempts *attempts, const char *id)
 {
         uint64_t number[2];
         parse(id, number);
         uint32_t entry = attempts->slots[slot_of(attempts, number)];
-        if (entry != EMPTY)
-                attempts->ring[entry - 1].over = true;
+        return entry == EMPTY ? NULL : &attempts->ring[entry - 1];
+}
+
+void attempts_bar(struct attempts *attempts, const char *id)
+{
+        struct attempt *one = find_own(attempts, id);
+        if (one)
+                one->barred = true;
+}
+
+void attempts_end(struct attempts *attempts, const char *id)
+{
+        struct attempt *one = find_own(attempts, id);
+        if (one)
+                one->over = true;
 }
 
 bool attempts_is_over(const struct attempts *attempts, const char *id)

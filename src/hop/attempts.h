@@ -26,6 +26,8 @@ bool attempts_is_id(const char *id);
 bool attempts_admit(struct attempts *attempts, const char *id, uint64_t now_us);
 /* Whether an attempt was admitted, or may have been.  false: it was not, and is barred from now on. */
 bool attempts_ask(struct attempts *attempts, const char *id, uint64_t now_us);
+/* The request of an admitted attempt is refused before it begins anything: the attempt counts as not admitted. */
+void attempts_bar(struct attempts *attempts, const char *id);
 /* The request of an admitted attempt has ended: answered, or left by its gateway. */
 void attempts_end(struct attempts *attempts, const char *id);
 /* Whether attempts_end() was called for an attempt; false also if the attempt is unknown. */

@@ -47,6 +47,18 @@ static void a_denied_attempt_is_barred(void)
         attempts_free(attempts);
 }
 
+static void a_refused_attempt_counts_as_not_admitted(void)
+{
+        struct attempts *attempts = attempts_new();
+        CHECK(attempts_admit(attempts, id_of(1), S));
+        attempts_bar(attempts, id_of(1));
+        attempts_end(attempts, id_of(1));
+        CHECK(!attempts_ask(attempts, id_of(1), S) && !attempts_admit(attempts, id_of(1), S));
+        attempts_bar(attempts, id_of(2));
+        CHECK(attempts_admit(attempts, id_of(2), S));
+        attempts_free(attempts);
+}
+
 static void an_attempt_is_over_when_its_request_has_ended(void)
 {
         struct attempts *attempts = attempts_new();
@@ -128,6 +140,7 @@ int main(void)
         RUN(only_32_digits_are_an_id);
         RUN(an_attempt_is_admitted_once);
         RUN(a_denied_attempt_is_barred);
+        RUN(a_refused_attempt_counts_as_not_admitted);
         RUN(an_attempt_is_over_when_its_request_has_ended);
         RUN(a_hundred_thousand_attempts_in_a_moment_are_known);
         RUN(a_full_table_denies_nothing_until_the_forgotten_are_old);

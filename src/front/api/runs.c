@@ -231,6 +231,7 @@ static bool is_refused_for_end(struct http_request *request)
         if (name && service->store && idempotency_find(service->store, request->tenant, name, &request->arena, &found,
                                                        &http, &answer, &len, &err) == 0 && found != IDEMPOTENCY_NEW)
                 return false;
+        service_bar_attempt(request);
         http_problem(request, MHD_HTTP_SERVICE_UNAVAILABLE, &draining);
         return true;
 }

@@ -169,6 +169,13 @@ void service_answering(struct service *service, struct http_request *request)
         http_set_header(request, HOP_BOOT_HEADER, service->worker->boot);
 }
 
+void service_bar_attempt(const struct http_request *request)
+{
+        const struct service_caller *caller = request->caller;
+        if (caller && caller->attempt)
+                attempts_bar(service_of(request)->worker->attempts, caller->attempt);
+}
+
 void service_over(const struct service *service, const struct http_request *request)
 {
         const struct service_caller *caller = request->caller;

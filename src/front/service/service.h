@@ -141,6 +141,8 @@ int service_greet(struct service *service, struct http_request *request, struct 
 int service_begin(struct service *service, struct http_request *request, struct csn_error *err);
 void service_answering(struct service *service, struct http_request *request);
 void service_over(const struct service *service, const struct http_request *request);
+/* The request is refused before it begins anything: its gateway may send it to another worker. */
+void service_bar_attempt(const struct http_request *request);
 
 /*
  * Admit a request by the text of its key; NULL: the request has none.  On success request->key and request->tenant are
