@@ -1,4 +1,4 @@
-/* The templates that are part of the server; the others are built from one of them. */
+/* The templates of the server; all others are built from these. */
 #include "front/e2b/e2b.h"
 
 static const struct e2b_template templates[] = {

@@ -1,7 +1,7 @@
-/* A program in a sandbox, of which the lines and the end matter; see command.h. */
+/* A program in a sandbox, with its output by lines and its end; see command.h. */
 #include "front/e2b/command.h"
 
-#define LINE_BYTES_MAX 2000                /* what is longer is several */
+#define LINE_BYTES_MAX 2000                /* longer lines are split */
 
 static void tell(struct build_command *build_command, int stream)
 {

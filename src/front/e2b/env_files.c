@@ -1,7 +1,6 @@
 /*
- * Files by which programs inside know where they are: what E2B_SANDBOX and its like in the environment say is in
- * /run/e2b as well, for those that were started with another environment.  One after the other, before anybody is
- * told that the sandbox is there.
+ * Files in /run/e2b with the values of E2B_SANDBOX and its like, for programs started with another environment.  The
+ * files are written one after another, before the sandbox is reported ready.
  */
 #include "front/e2b/request.h"
 
@@ -35,8 +34,8 @@ static void on_room(struct guest_call *call)
 }
 
 /*
- * One that could not be written is none: whoever filled the disk, or laid something there, did it to itself.  The end
- * of the sandbox follows its own.
+ * A file that could not be written is left out: a program inside filled the disk, or put another file there.  If the
+ * call fails with the sandbox, the end of the sandbox follows.
  */
 static void on_ended(struct guest_call *call, const struct csn_error *error)
 {

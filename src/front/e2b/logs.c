@@ -1,4 +1,4 @@
-/* What happened to a sandbox of E2B's clients, and in it: the last lines, in memory; see e2b.h. */
+/* The log of a sandbox of E2B's clients: the last lines, in memory; see e2b.h. */
 #include "front/e2b/request.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@ struct e2b_line {
         char text[LINE_MAX_LEN];
 };
 
-/* A ring: `made` counts all that there were. */
+/* A ring: `made` counts all lines ever added. */
 struct e2b_logs {
         uint64_t made;
         struct e2b_line lines[E2B_LINES_MAX];

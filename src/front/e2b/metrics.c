@@ -1,9 +1,9 @@
-/* What a sandbox of E2B's clients uses, by looking at it when somebody asks; see e2b.h. */
+/* Resource use of a sandbox of E2B's clients, measured on request; see e2b.h. */
 #include "front/e2b/request.h"
 
 #include <stdio.h>
 
-#define SLACK_S 5              /* times are whole seconds, and E2B's are of the last so many */
+#define SLACK_S 5              /* accepted age of ?end= in seconds: E2B's last value is as old */
 
 struct looking {
         struct psandbox_waiter waiter;
@@ -32,14 +32,14 @@ static void parse_disk(struct looking *one, json_int_t *ret_used, json_int_t *re
         *ret_total = (json_int_t)(blocks * size);
 }
 
-/* Its disk is in memory, and so the kernel counts it as cache. */
+/* The disk of a sandbox is in memory, so the kernel counts disk use as cache. */
 static json_t *metric_of(struct e2b_sandbox *sandbox, struct looking *one)
 {
         json_t *use = psandbox_use(sandbox->psandbox);
         double cpu_ms = json_number_value(json_object_get(use, "cpu_ms"));
         json_int_t memory = json_integer_value(json_object_get(use, "memory_bytes")), disk_used, disk_total;
         int64_t now_ms = time_now_ms();
-        /* Since somebody looked last, or since its beginning. */
+        /* Since the last measurement, or since the start of the sandbox. */
         double passed_ms =
                 (double)max_u64((uint64_t)(now_ms - (sandbox->looked_ms ? sandbox->looked_ms : sandbox->started_ms)),
                         1);

@@ -1,4 +1,4 @@
-/* What programs in a sandbox may reach, in E2B's words; see e2b.h. */
+/* The network a sandbox may reach, in E2B's form; see e2b.h. */
 #include "front/e2b/request.h"
 
 #include "egress/egress.h"
@@ -66,7 +66,7 @@ static void add_ranges(const json_t *list, bool allowed, struct egress_range *ra
         size_t i;
         json_array_foreach(list, i, one) {
                 const char *text = json_string_value(one);
-                /* Clients write all of IPv4, and mean both. */
+                /* Clients write all of IPv4, and mean IPv6, too. */
                 const char *const texts[] = { is_all(text) ? "0.0.0.0/0" : text, is_all(text) ? "::/0" : "" };
                 for (size_t k = 0; k < ARRAY_LEN(texts); k++)
                         if (egress_parse_range(texts[k], &ranges[*n], &err) == 0)
@@ -105,7 +105,7 @@ int e2b_network_apply(struct e2b_sandbox *sandbox, struct csn_error *err)
         return rc;
 }
 
-/* All that is about the way out is replaced; what is about the way in stays. */
+/* Replaces all members about outgoing traffic; members about incoming traffic stay. */
 void e2b_put_network(struct http_request *request)
 {
         static const char *const out[] = { "allowOut", "denyOut", "rules", "egressProxy" };

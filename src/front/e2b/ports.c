@@ -1,7 +1,7 @@
 /*
- * All other ports of a sandbox: programs of the user that listen inside.  A request is written anew for the program,
- * and the program's answer is read and passed on (front/http/relay.h), because the program is hostile to daemon and
- * client. After 101 bytes are passed on unchanged in both directions.
+ * All other ports of a sandbox: programs of the user listening inside.  The request is rewritten for the program, and
+ * the program's answer is parsed and passed on (front/http/relay.h), because the program is hostile to daemon and
+ * client.  After status 101 bytes are passed on unchanged in both directions.
  *
  * Each request has a connection of its own, through the sandbox's guest.
  */
@@ -16,21 +16,21 @@
 #define TLS_EXTRA (4 * KIB)                /* around a piece of GUEST_DATA_MAX bytes, at most */
 
 struct relay {
-        struct http_request *request;      /* NULL: it has its answer */
+        struct http_request *request;      /* NULL: already answered */
         struct loop *loop;
         struct guest_call call;
-        struct tls *tls;                   /* NULL: the program listens without */
+        struct tls *tls;                   /* NULL: the program listens without TLS */
         unsigned port;
         struct http_answer answer;
         struct buf head;                   /* of the request */
         bool connected, chunked;           /* the head was sent; the body has chunked coding */
-        bool whole, end_due;               /* the body has come; its last chunk could not be sent yet */
+        bool whole, end_due;               /* the body has arrived; its last chunk could not be sent yet */
         bool over;                         /* the client has its answer */
-        uint64_t in_flight;                /* bytes that the program has not read */
+        uint64_t in_flight;                /* bytes not read by the program yet */
         struct timer end;
 };
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void relay_free(struct relay *relay)
 {
@@ -54,8 +54,7 @@ static size_t take_nothing(struct http_request *request, const char *bytes, size
 }
 
 /*
- * From within a callback of its call, which lives on until we are back in the loop.  The request is the caller's to
- * end.
+ * Called from a callback of the call, so the relay is freed only by a timer of the loop.  The caller ends the request.
  */
 static struct http_request *finish(struct relay *relay)
 {
@@ -65,7 +64,7 @@ static struct http_request *finish(struct relay *relay)
         http_answer_stop(&relay->answer);
         request->gone = NULL;
         request->room = NULL;
-        request->take = take_nothing;      /* what still comes of a body */
+        request->take = take_nothing;      /* discard the rest of the body */
         guest_call_close(&relay->call);
         loop_timer(relay->loop, &relay->end, 0);
         return request;
@@ -76,7 +75,7 @@ static void on_gone(struct http_request *request)
         relay_free(request->owner);
 }
 
-/* Without an answer of the program's that is whole. */
+/* Without a complete answer of the program. */
 static void fail(struct relay *relay, const char *why)
 {
         if (relay->over)
@@ -132,7 +131,7 @@ static bool hand(struct relay *relay, const void *bytes, size_t len)
         return true;
 }
 
-/* What TLS has ready goes, as far as there is room.  False: not all of it. */
+/* Sends TLS records as far as there is room.  False: some are left. */
 static bool flush(struct relay *relay)
 {
         const void *bytes;
@@ -147,7 +146,7 @@ static bool flush(struct relay *relay)
         return true;
 }
 
-/* False: nothing of it was taken. */
+/* False: nothing was accepted. */
 static bool put(struct relay *relay, const char *bytes, size_t len)
 {
         if (!relay->tls)
@@ -204,7 +203,7 @@ static void on_bytes(void *owner, const char *bytes, size_t len)
 {
         struct relay *relay = owner;
         if (!http_add(relay->request, bytes, len))
-                fail(relay, "its answer did not fit");   /* cannot be: it is held before */
+                fail(relay, "its answer did not fit");   /* cannot happen: the call is held before */
         else if (!http_has_room(relay->request))
                 guest_call_hold(&relay->call, true);
 }
@@ -222,7 +221,7 @@ static void parse(struct relay *relay, const char *bytes, size_t len)
                 fail(relay, "what listens there does not answer as HTTP does");
 }
 
-/* ---- what the guest tells ---- */
+/* ---- packets of the guest ---- */
 
 static void go_on(struct relay *relay)
 {
@@ -245,7 +244,7 @@ static void on_stream_room(struct http_request *request)
         guest_call_hold(&relay->call, false);
 }
 
-/* The program is there, or a greeting with it is over: it gets the request. */
+/* The program is connected, and the TLS greeting with it over: send the request. */
 static void begin(struct relay *relay)
 {
         relay->connected = put(relay, relay->head.bytes, relay->head.len);
@@ -285,7 +284,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         switch (kind) {
         case GUEST_STARTED:
                 if (relay->connected)
-                        break;             /* a guest might say it twice */
+                        break;             /* a hostile guest may send GUEST_STARTED twice */
                 relay->tls ? greet(relay) : begin(relay);
                 break;
         case GUEST_OUT:

@@ -1,4 +1,4 @@
-/* What the handlers of all rooms of E2B use: the sandbox and the members of a request, and answers in E2B's form. */
+/* Helpers for all handlers of E2B: the sandbox and the members of a request, and answers in E2B's form. */
 #include "front/e2b/request.h"
 
 #include "front/service/parse.h"
@@ -46,7 +46,7 @@ static unsigned parse_label(const char *host, const char **ret_id, size_t *ret_l
         return (unsigned)port;
 }
 
-/* Clients of a year ago name no sandbox when they ask for files; but its token says which, for each has its own. */
+/* Older clients name no sandbox in requests for files; each sandbox has its own token, so the token identifies it. */
 static unsigned parse_token(const struct http_request *request, const char **ret_id, size_t *ret_len)
 {
         const char *token = http_header(request, "X-Access-Token");
@@ -130,7 +130,7 @@ void e2b_error(struct http_request *request, unsigned status, const char *fmt, .
         send_error(request, status, error_of(request, status, text));
 }
 
-/* Whom a person with a browser asked, and no client of ours. */
+/* Whether a person with a browser sent the request, and not a client of E2B. */
 static bool is_browser(const struct http_request *request)
 {
         const char *agent = http_header(request, "User-Agent");
@@ -149,7 +149,7 @@ static void show_page(struct http_request *request, const char *title, const cha
         http_answer(request, MHD_HTTP_BAD_GATEWAY, "text/html; charset=utf-8", page.bytes, page.len);
 }
 
-/* The same three members as E2B's own proxy has, and for people a page. */
+/* The same three members as in answers of E2B's own proxy; a page for people. */
 static void bad_gateway(struct http_request *request, const char *title, const char *text, unsigned port)
 {
         if (is_browser(request)) {

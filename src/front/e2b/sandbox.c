@@ -1,17 +1,18 @@
-/* The sandboxes of E2B's clients, and their life; see e2b.h. */
+/* The sandboxes of E2B's clients and their lifecycle; see e2b.h. */
 #include "front/e2b/command.h"
 #include "front/e2b/request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AGAIN_US 100000        /* its time is over while it is being changed */
+#define AGAIN_US 100000        /* retry of an expiry during a pause or resume */
 /*
- * a program has run so long before its sandbox is frozen: clients count its time from its start, and freeze it at once
+ * Minimum time from the start of a program to the freeze of its sandbox: clients count a program's time from its start,
+ * and freeze the sandbox at once.
  */
 #define STARTED_US 250000
 
-/* ---- what they are made with ---- */
+/* ---- what a sandbox is made with ---- */
 
 static void make_id(char id[static E2B_ID_LEN + 1])
 {
@@ -19,13 +20,13 @@ static void make_id(char id[static E2B_ID_LEN + 1])
         id_new_short(id + 1);
 }
 
-/* A sandbox lives no longer, and neither does a sandbox that is paused without one. */
+/* Longest life of a sandbox, and of a paused sandbox without memory. */
 static uint64_t longest_ms(const struct service *service)
 {
         return min_u64(service->settings->engine.sandbox_ttl_ms, E2B_TIMEOUT_MAX_S * 1000ULL);
 }
 
-/* As many CPUs and as much memory as a template was built for, where that is possible. */
+/* CPUs and memory of the template's build, limited by the ceilings. */
 static json_t *limits_of(const struct settings *settings, const json_t *build_spec)
 {
         json_t *limits = json_object();
@@ -40,10 +41,7 @@ static json_t *limits_of(const struct settings *settings, const json_t *build_sp
         return limits;
 }
 
-/*
- * pip of Debian does not install beside Debian's own packages (PEP 668); but a sandbox is no system that has to be kept
- * whole.
- */
+/* pip of Debian refuses to install beside Debian's own packages (PEP 668), a protection of no use in a sandbox. */
 static json_t *with_pip(json_t *env)
 {
         json_t *with = json_pack("{s:s}", "PIP_BREAK_SYSTEM_PACKAGES", "1");
@@ -73,7 +71,7 @@ int e2b_open_psandbox(struct service *service, const char *tenant, const struct 
         return rc;
 }
 
-/* What its template has, what its client asked for, and what E2B sets. */
+/* The template's variables, overridden by the client's, and both by E2B's. */
 static json_t *env_of(const struct e2b_sandbox *sandbox)
 {
         json_t *env = json_copy(sandbox->wish.env), *of = json_object_get(sandbox->wish.build_spec, "env");
@@ -107,7 +105,7 @@ static int open_psandbox(struct e2b_sandbox *sandbox, struct csn_error *err)
         return 0;
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void end_start(struct e2b_sandbox *sandbox)
 {
@@ -149,7 +147,7 @@ static void is_over(struct e2b_sandbox *sandbox)
         sandbox_free(sandbox);
 }
 
-/* Its files are saved, or still are: without a sandbox it costs memory no more. */
+/* The sandbox is killed after a pause with saved files, or after a failed resume from them: the entry stays, paused. */
 static void on_psandbox_over(struct psandbox_waiter *waiter, const struct csn_error *error)
 {
         struct e2b_sandbox *sandbox = waiter->owner;
@@ -204,7 +202,7 @@ void e2b_sandboxes_close(struct service *service)
                 sandbox_free(e2b_of(service)->sandboxes);
 }
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
 static void runs(struct e2b_sandbox *sandbox)
 {
@@ -216,7 +214,7 @@ static void runs(struct e2b_sandbox *sandbox)
         e2b_notify(sandbox, E2B_WANTS_READY, NULL);
 }
 
-/* One that was paused stays so, for it has its files. */
+/* A sandbox being resumed from saved files becomes paused again. */
 static void give_up(struct e2b_sandbox *sandbox, const struct csn_error *error)
 {
         e2b_notify(sandbox, E2B_WANTS_READY, error);
@@ -249,7 +247,7 @@ static void starts(struct e2b_sandbox *sandbox)
                 give_up(sandbox, &err);
 }
 
-/* It is new, or has its files again: what its template runs is begun. */
+/* The sandbox is new, or its files are restored: run the start command of its template. */
 static void boots(struct e2b_sandbox *sandbox)
 {
         sandbox->service->settings->engine.sandbox_root ? e2b_mark(sandbox, starts) : starts(sandbox);
@@ -270,7 +268,7 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
 {
         struct e2b_sandbox *sandbox = waiter->owner;
         struct csn_error err;
-        if (error) {               /* its end follows, where it was to be made */
+        if (error) {               /* a sandbox killed while being made reports its end next */
                 if (sandbox->state == E2B_RESUMING && psandbox_state(sandbox->psandbox) == PSANDBOX_PAUSED) {
                         sandbox->state = E2B_PAUSED;
                         loop_untimer(sandbox->service->loop, &sandbox->end);
@@ -282,7 +280,7 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
                 give_up(sandbox, &err);
                 return;
         }
-        if (!sandbox->image) {             /* new, or it was frozen, with all that runs */
+        if (!sandbox->image) {             /* new, or thawed with all its processes */
                 sandbox->state == E2B_RESUMING ? runs(sandbox) : boots(sandbox);
                 return;
         }
@@ -291,7 +289,7 @@ static void on_psandbox_ready(struct psandbox_waiter *waiter, const struct csn_e
                 give_up(sandbox, &err);
 }
 
-/* Of those that are paused without a sandbox the engine knows nothing, so all are counted here. */
+/* The engine does not count paused sandboxes without memory, so all are counted here. */
 static int has_room(const struct service *service, const char *tenant, struct csn_error *err)
 {
         const struct engine_settings *most = &service->settings->engine;
@@ -342,11 +340,11 @@ int e2b_sandbox_new(struct service *service, const char *tenant, const struct e2
         return 0;
 }
 
-/* ---- asleep and awake ---- */
+/* ---- pause and resume ---- */
 
 /*
- * It goes on for the time that is left.  There may be none, for it was to be paused at its end: then this is it, or it
- * would live for ever.
+ * The sandbox continues for its remaining time.  A pause at the end of its life leaves none: the sandbox is killed, or
+ * it would live for ever.
  */
 static void not_paused(struct e2b_sandbox *sandbox, const struct csn_error *error)
 {
@@ -465,7 +463,7 @@ int e2b_sandbox_resume(struct e2b_sandbox *sandbox, uint64_t ms, struct csn_erro
         return 0;
 }
 
-/* ---- what is told of it ---- */
+/* ---- descriptions ---- */
 
 json_t *e2b_sandbox_made(const struct e2b_sandbox *sandbox)
 {

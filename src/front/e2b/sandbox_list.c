@@ -35,7 +35,7 @@ void e2b_unwait(struct e2b_waiter *waiter)
         waiter->sandbox = NULL;
 }
 
-/* A callback may take others off the list, so each time it is searched from its beginning. */
+/* A callback may take other waiters off the list, so the search starts again after each. */
 void e2b_notify(struct e2b_sandbox *sandbox, enum e2b_want want, const struct csn_error *error)
 {
         for (struct e2b_waiter *waiter = sandbox->waiters; waiter;) {
@@ -49,7 +49,7 @@ void e2b_notify(struct e2b_sandbox *sandbox, enum e2b_want want, const struct cs
         }
 }
 
-/* By name: the front names the rooms of the folder, so they do not name the front. */
+/* Found by name: the front refers to the files of the folder, so no file refers to the front. */
 struct e2b *e2b_of(const struct service *service)
 {
         size_t i = 0;

@@ -1,9 +1,8 @@
 /*
- * Files of a sandbox that are kept as a template, or go into others at once; see e2b.h.
+ * Saved files of a sandbox: kept as a template, or loaded into forks at once; see e2b.h.
  *
- * A snapshot is two files in the folder `snapshots` beside the store: ID.tar, and ID.json with whose it is, what it is
- * called and what it is of. They get their names when they are whole, the second one last, so a snapshot is there as a
- * whole or not at all.
+ * A snapshot is two files in the folder `snapshots` beside the store: ID.tar, and ID.json with tenant, name and origin.
+ * The files get their names when complete, ID.json last, so a snapshot is never partial.
  */
 #include "front/e2b/request.h"
 
@@ -21,13 +20,13 @@ struct saving {
         struct psandbox_copy copy;
         struct http_request *request;
         struct e2b_image *image;
-        struct e2b_wish wish;              /* of a fork: what its sandbox was made with */
+        struct e2b_wish wish;              /* of a fork: the parameters of its sandbox */
         json_t *about;                     /* of a snapshot */
         size_t count;                      /* of forks */
         uint64_t life_ms;
 };
 
-/* ---- what is kept ---- */
+/* ---- stored snapshots ---- */
 
 static int open_folder(const struct service *service, struct csn_error *err)
 {
@@ -42,7 +41,7 @@ static bool is_id(const char *text, size_t len)
         return len == ID_LEN && strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz") >= len;
 }
 
-/* The caller's reference; NULL: there is none of this id. */
+/* The caller's reference; NULL: no such id. */
 static json_t *load_about(int folder, const char *id)
 {
         char path[ID_LEN + 6];
@@ -53,7 +52,7 @@ static json_t *load_about(int folder, const char *id)
         return n <= 0 ? NULL : json_loadb(text, (size_t)n, 0, NULL);
 }
 
-/* All of a tenant's, newest first, by "createdAt"; the caller's reference. */
+/* All snapshots of a tenant, newest first by "createdAt"; the caller's reference. */
 static json_t *load_all(const struct service *service, const char *tenant, size_t *ret_all)
 {
         struct csn_error err;
@@ -97,7 +96,7 @@ static bool is_called(const json_t *about, const char *given)
                 (name && strlen(name) == len && memcmp(name, bare, len) == 0);
 }
 
-/* The newest one of this name; the caller's reference, or NULL. */
+/* The newest snapshot of this name; the caller's reference, or NULL. */
 static json_t *find(const struct service *service, const char *tenant, const char *name)
 {
         size_t all, i;
@@ -196,7 +195,7 @@ static void on_gone(struct http_request *request)
         saving_free(request->owner);
 }
 
-/* Takes `saving`; done() has the image then, and the request no owner. */
+/* Takes `saving`; done() finds the files in saving->image, and frees `saving`. */
 static void save(struct http_request *request, struct e2b_sandbox *sandbox, struct saving *saving,
         void (*done)(struct psandbox_copy *, const struct csn_error *))
 {
@@ -320,8 +319,8 @@ struct fork;
 struct child {
         struct e2b_waiter waiter;
         struct fork *fork;
-        struct e2b_sandbox *sandbox;       /* NULL: there is none, or none any more */
-        json_t *told;                      /* what became of it */
+        struct e2b_sandbox *sandbox;       /* NULL: could not be made */
+        json_t *told;                      /* its entry in the answer */
 };
 
 struct fork {
@@ -407,7 +406,7 @@ static void on_forked(struct psandbox_copy *copy, const struct csn_error *error)
         saving_free(saving);
 }
 
-/* What is asked for is looked at before whom it is about, as there. */
+/* The body is checked before the sandbox, as E2B does. */
 void e2b_fork(struct http_request *request)
 {
         struct e2b_sandbox *sandbox;

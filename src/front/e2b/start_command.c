@@ -1,4 +1,4 @@
-/* What runs in every sandbox of a template, and when that is ready; see command.h. */
+/* The start command of every sandbox of a template, and its ready check; see command.h. */
 #include "front/e2b/command.h"
 #include "front/e2b/request.h"
 
@@ -13,7 +13,7 @@ bool start_is_there(const json_t *build_spec)
         return e2b_text(build_spec, "start")[0] || e2b_text(build_spec, "ready")[0];
 }
 
-/* "sleep 20" says nothing of the program. */
+/* "sleep 20" is no check of the program. */
 static bool only_sleeps(const char *command)
 {
         return strncmp(command, "sleep ", 6) == 0 && strspn(command + 6, "0123456789.") == strlen(command + 6);
@@ -68,7 +68,7 @@ static void on_checked(struct build_command *build_command, int status, const st
                 loop_timer(start->loop, &start->again, CHECK_EVERY_US);
 }
 
-/* It may have nothing to do any more; but it may not fail before it is ready. */
+/* The program may end with success at any time, but may not fail before it is ready. */
 static void on_program_ended(struct build_command *build_command, int status, const struct csn_error *error)
 {
         struct start *start = build_command->owner;

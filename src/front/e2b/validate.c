@@ -1,14 +1,14 @@
 /*
- * What the members of a body may be, by tables: what is of another kind is refused with its name and what it is, for a
- * client that was misunderstood in silence would find out by what is done.  One that is missing or null is as none, and
- * one that no table names is nobody's business; so it is in proto3's JSON, and in E2B's service.
+ * Checks the members of a body by tables.  A member of the wrong kind is refused with its name and its value, for a
+ * client misunderstood in silence would find out only by the result.  A member missing or null counts as absent, and
+ * members not in a table are ignored, as in proto3's JSON and in E2B's service.
  */
 #include "front/e2b/e2b.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define WHOLE_MAX 9007199254740992.0       /* up to which a double has every whole number */
+#define WHOLE_MAX 9007199254740992.0       /* up to this a double has every whole number */
 
 void e2b_show(const json_t *value, char ret[static E2B_SHOWN_MAX])
 {
@@ -54,7 +54,7 @@ static bool is_variables(json_t *value)
         return good;
 }
 
-/* One of several, with blanks between. */
+/* A word of a list separated by blanks. */
 static bool is_word(const json_t *value, const char *words)
 {
         const char *text = json_string_value(value);

@@ -1,4 +1,4 @@
-/* What a sandbox is made from: the wish of a client, and the files of an image. */
+/* The sources of a sandbox: the wish of a client, and the files of an image. */
 #include "front/e2b/e2b.h"
 
 #include "base/discard.h"

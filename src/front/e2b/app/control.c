@@ -1,4 +1,4 @@
-/* E2B's control plane: sandboxes are made, asked about, changed and ended; see e2b.h. */
+/* E2B's control plane: sandboxes are made, described, changed and ended; see e2b.h. */
 #include "front/e2b/app/app.h"
 #include "front/e2b/envd/envd.h"
 #include "front/e2b/interpreter/interpreter.h"
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define LIFE_V1_S 15                       /* where none is given */
+#define LIFE_V1_S 15                       /* default for requests without timeout */
 
 /* ---- waiting for a sandbox ---- */
 
@@ -15,7 +15,7 @@ struct waiting {
         struct http_request *request;
         struct e2b_sandbox *sandbox;
         unsigned status;
-        bool made;                         /* by this request; nobody's if its client goes before it knows of it */
+        bool made;                         /* by this request; killed if the client disconnects before the answer */
 };
 
 static void on_waited(struct e2b_waiter *waiter, const struct csn_error *error)
@@ -59,7 +59,7 @@ static void answer_when(struct http_request *request, struct e2b_sandbox *sandbo
 
 /* ---- making ---- */
 
-/* Whether a member that is kept is no longer than E2B_KEPT_MAX as text. */
+/* Whether a kept member is at most E2B_KEPT_MAX long as text. */
 static int check_length(const json_t *body, const char *name, struct csn_error *err)
 {
         const json_t *given = json_object_get(body, name);
@@ -69,7 +69,7 @@ static int check_length(const json_t *body, const char *name, struct csn_error *
                 : 0;
 }
 
-/* None are mounted here, and a client that asks for some must not find a folder without them. */
+/* Volume mounts are not supported here, and refused: no client may find a folder without its volume. */
 static int check_mounts(const json_t *body, struct csn_error *err)
 {
         const json_t *mounts = json_object_get(body, "volumeMounts");
@@ -79,7 +79,7 @@ static int check_mounts(const json_t *body, struct csn_error *err)
                 "volume mounts are not enabled for clients of E2B; leave volumeMounts out, or use POST /v1/sandboxes with volumes");
 }
 
-/* An object of texts, or nothing.  The caller's reference; NULL: it is something else. */
+/* An object of texts, or nothing.  The caller's reference; NULL: another value. */
 static json_t *texts_of(const json_t *body, const char *name, struct csn_error *err)
 {
         json_t *given = json_object_get(body, name), *value;
@@ -99,7 +99,7 @@ static json_t *texts_of(const json_t *body, const char *name, struct csn_error *
         return json_incref(given);
 }
 
-/* ---- what other rooms keep of a sandbox ---- */
+/* ---- hooks of a sandbox ---- */
 
 static void on_runs(struct e2b_sandbox *sandbox)
 {
@@ -122,7 +122,7 @@ static void on_ended(struct e2b_sandbox *sandbox)
 
 static const struct e2b_hooks hooks = { .runs = on_runs, .program_started_us = program_started_us, .ended = on_ended };
 
-/* Its references are the caller's, whatever becomes of it. */
+/* The caller frees *ret and *ret_image, also after an error. */
 static int wish_of(struct http_request *request, const json_t *body, bool secure, struct e2b_wish *ret,
         struct e2b_image **ret_image, struct csn_error *err)
 {
@@ -214,7 +214,7 @@ static void post_v1(struct http_request *request)
         json_decref(body);
 }
 
-/* ---- one of them ---- */
+/* ---- a sandbox ---- */
 
 static const struct e2b_member no_members[] = { { 0 } },
                                memory_members[] = { { .name = "memory", .kind = E2B_BOOL }, { 0 } };
@@ -227,7 +227,7 @@ static void get(struct http_request *request)
                 http_json(request, MHD_HTTP_OK, e2b_sandbox_describe(sandbox, !key || key->scopes & SCOPE_SANDBOXES));
 }
 
-/* Also of one that ends already: whoever asks may wait for it. */
+/* A sandbox already ending is accepted: the client may wait for its end. */
 static void delete(struct http_request *request)
 {
         struct e2b_sandbox *sandbox = e2b_named_or_ending(request);
@@ -253,7 +253,7 @@ static void set_life(struct http_request *request, const char *name, unsigned us
 
 static void timeout(struct http_request *request)
 {
-        set_life(request, "timeout", 0, false);   /* who forgets it does not mean the end of a sandbox */
+        set_life(request, "timeout", 0, false);   /* a missing timeout must not end the sandbox */
 }
 
 static void refresh(struct http_request *request)
@@ -326,7 +326,7 @@ static void health(struct http_request *request)
         http_answer(request, MHD_HTTP_OK, "text/plain", mem_copy("OK", 2), 2);
 }
 
-/* ---- its routes ---- */
+/* ---- routes ---- */
 
 #define MAKES SCOPE_SANDBOXES
 #define READS (SCOPE_SANDBOXES | SCOPE_READ)

@@ -9,17 +9,17 @@
 struct filter {
         json_t *metadata;                  /* all of these pairs */
         bool running, paused;
-        int64_t after_ms;                  /* started then or later */
-        const char *template;              /* the id of one, or NULL */
+        int64_t after_ms;                  /* started at or after this time */
+        const char *template;              /* id of a template, or NULL */
         bool ascending;
         size_t limit;
-        int64_t at_ms;                     /* the page begins behind this one; */
-        const char *at_id;                 /* "": it is the first */
+        int64_t at_ms;                     /* start time of the last sandbox of the page before */
+        const char *at_id;                 /* its id; "": this is the first page */
 };
 
-/* ---- what is asked for ---- */
+/* ---- parameters ---- */
 
-/* Metadata is encoded as a query whose names and values were encoded before. */
+/* Metadata is a query of names and values already encoded, and so is decoded twice. */
 static char *decode_twice(struct arena *arena, const char *text, size_t len)
 {
         char *copy = arena_copy(arena, text, len);
@@ -30,7 +30,7 @@ static char *decode_twice(struct arena *arena, const char *text, size_t len)
         return copy;
 }
 
-/* The caller's reference; NULL: it is no UTF-8. */
+/* The caller's reference; NULL: not UTF-8. */
 static json_t *parse_metadata(struct arena *arena, const char *query)
 {
         json_t *pairs = json_object();
@@ -69,7 +69,7 @@ static bool parse_token(const char *text, struct filter *filter)
         return *end == '-' && end != text;
 }
 
-/* Of ours or of one that was built, by its name or id; NULL: there is none. */
+/* Id of a base or built template, by its name or id; NULL: none. */
 static const char *template_id(struct http_request *request, const char *name)
 {
         const struct e2b_template *ours = e2b_template_named(name);
@@ -92,7 +92,7 @@ static bool is_states(const char *text)
         return true;
 }
 
-/* False: it is wrong, and that is answered. */
+/* False: the request is answered, with an error or an empty list. */
 static bool parse_filter(struct http_request *request, struct filter *ret)
 {
         const char *state = http_query(request, "state"), *order = http_query(request, "order"),
@@ -125,9 +125,9 @@ static bool parse_filter(struct http_request *request, struct filter *ret)
         return false;
 }
 
-/* ---- what goes ---- */
+/* ---- the list ---- */
 
-/* In the order of a list: by time, and by id where that is the same. */
+/* The order of a list: by time, then by id. */
 static int compare(int64_t ms, const char *id, int64_t other_ms, const char *other_id, bool ascending)
 {
         int order = ms != other_ms ? (ms > other_ms ? 1 : -1) : strcmp(id, other_id);
@@ -154,7 +154,7 @@ static bool is_wanted(const struct e2b_sandbox *sandbox, const struct filter *fi
                 has_metadata(sandbox, filter->metadata);
 }
 
-/* The next one behind a place; NULL: there is none. */
+/* The next sandbox behind a position; NULL: none. */
 static const struct e2b_sandbox *next(const struct service *service, const struct filter *filter, const char *tenant,
                                       int64_t at_ms, const char *at_id)
 {

@@ -1,8 +1,7 @@
 /*
- * Web pages as clients: what a browser wants to hear before it lets a page of another place speak to us and read what
- * we say (CORS, Fetch standard).  E2B lets every page, for none can do anything without a key, or the token of a
- * sandbox; so do we where keys are needed.  Where they are not, any page that somebody on this host looks at could do
- * all that he can, and browsers are told nothing.
+ * CORS (Fetch standard) for web pages as clients.  E2B admits every page, for no page can do anything without a key, or
+ * the token of a sandbox.  Caisson does the same where keys are needed.  Without keys, any page open on this host could
+ * do everything its user can, so browsers get no CORS headers.
  */
 #include "front/e2b/app/app.h"
 #include "front/e2b/envd/envd.h"
@@ -17,7 +16,7 @@ static void let(struct http_request *request)
         http_set_header(request, "Access-Control-Allow-Origin", "*");
 }
 
-/* Which headers are meant is asked, and all are: Authorization is never part of a "*". */
+/* Allows all requested headers by name: "*" never includes Authorization. */
 static void answer(struct http_request *request)
 {
         const char *headers = http_header(request, "Access-Control-Request-Headers");
@@ -29,7 +28,7 @@ static void answer(struct http_request *request)
         e2b_no_content(request);
 }
 
-/* Whoever asks whether he may ask has no key yet. */
+/* A preflight request has no key yet. */
 static int admit(struct http_request *request, struct csn_error *err)
 {
         (void)request, (void)err;
@@ -42,7 +41,7 @@ static const struct http_route routes[] = {
 };
 static const struct http_app page_app = { .routes = routes, .slashes = true, .admit = admit };
 
-/* The question before the first one does not say for which sandbox that will be. */
+/* A preflight request does not name the sandbox of the request to follow. */
 static bool is_ours(struct http_request *request, const struct http_app *app)
 {
         return app || http_is_for(request, e2b_envd_routes, false) ||

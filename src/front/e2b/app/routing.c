@@ -1,4 +1,4 @@
-/* Whom a request of E2B's clients is for, whether it may, and what is wrong in their words; see e2b.h. */
+/* Routing, admission and errors of requests of E2B's clients; see e2b.h. */
 #include "front/e2b/app/app.h"
 #include "front/http/credentials.h"
 #include "front/e2b/envd/envd.h"
@@ -12,7 +12,7 @@
 
 /* ---- errors ---- */
 
-/* The one gateway error at the door is a sandbox that is not there. */
+/* Gateway errors of admission other than CSN_E_LOST come from an absent sandbox. */
 static void on_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         if (status == MHD_HTTP_BAD_GATEWAY && error->code != CSN_E_LOST)
@@ -22,7 +22,7 @@ static void on_problem(struct http_request *request, unsigned status, const stru
                         error->text);
 }
 
-/* Its server says who may not in a text. */
+/* E2B's interpreter server refuses with plain text. */
 static void on_interpreter_problem(struct http_request *request, unsigned status, const struct csn_error *error)
 {
         if (status == MHD_HTTP_UNAUTHORIZED)
@@ -32,11 +32,11 @@ static void on_interpreter_problem(struct http_request *request, unsigned status
                 on_problem(request, status, error);
 }
 
-/* ---- whether it may ---- */
+/* ---- admission ---- */
 
 /*
- * Clients of E2B always send some key, and where none is needed each will do.  One of ours still says who it is: it
- * is asked for by its text, and what is none of ours would be refused.
+ * Clients of E2B always send some key.  Where keys are not needed, every key is accepted, but a Caisson key still names
+ * its tenant: only a key beginning with "csn_" is checked then.
  */
 static int admit_control(struct http_request *request, struct csn_error *err)
 {
@@ -69,13 +69,13 @@ static int refuse_token(struct http_request *request, unsigned status, const cha
         return http_refuse(request, status, err);
 }
 
-/* What has a token of its own, or needs none: whether the sandbox is alive, and files by signature. */
+/* Routes with a token of their own, or without need of a token: /health, and /files by signature. */
 static bool is_open(const struct http_request *request)
 {
         return strcmp(request->route->path, "/health") == 0 || strcmp(request->route->path, "/files") == 0;
 }
 
-/* Whether the sandbox of a request is there, or is to be woken by it: for no other a body is taken. */
+/* Whether the sandbox of a request is running, or will be resumed by the request: otherwise its body is not read. */
 static bool is_there(const struct e2b_sandbox *sandbox)
 {
         return sandbox && !sandbox->killing &&
@@ -92,7 +92,7 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
         const char *token = http_header(request, "X-Access-Token");
         find_target(request);
         if (!request->target)
-                return 0;                  /* /files, whose signature tells it */
+                return 0;                  /* /files, with the sandbox in its signature */
         const struct e2b_sandbox *sandbox = e2b_sandbox_find(service_of(request), request->target, "");
         if (!is_there(sandbox))
                 return refuse_absent(request, err);
@@ -102,8 +102,8 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
                 return refuse_token(request, MHD_HTTP_UNAUTHORIZED,
                         "unauthorized: the access token is missing or wrong", err);
         if (sandbox->state == E2B_RUNNING)
-                return 0;                  /* the handlers look */
-        /* Nobody wakes one without a right to it. */
+                return 0;                  /* the handlers check the token */
+        /* A resume needs the right to use the sandbox. */
         if (strcmp(request->route->path, "/health") == 0)
                 return refuse_absent(request, err);
         const char *why = envd_file_refusal(request, sandbox, strcmp(request->route->method, "GET") != 0);
@@ -112,7 +112,7 @@ static int admit_envd(struct http_request *request, struct csn_error *err)
 
 static const struct http_app interpreter_app;
 
-/* Code is taken from those alone who may use envd, too. */
+/* Executing code needs the access token of envd, too. */
 static bool may_execute(const struct http_request *request, const struct e2b_sandbox *sandbox)
 {
         const char *token = http_header(request, "X-Access-Token");
@@ -143,7 +143,7 @@ static int admit_port(struct http_request *request, struct csn_error *err)
                 err);
 }
 
-/* ---- one that is to be woken ---- */
+/* ---- resume on request ---- */
 
 struct wake {
         struct e2b_waiter waiter;
@@ -202,13 +202,13 @@ static void handle(struct http_request *request)
                 : NULL;
         if (sandbox && e2b_sandbox_is_paused(sandbox) && sandbox->wish.auto_resume)
                 wake(request, sandbox);
-        else if (e2b_target(request) || !request->target)   /* none: /files, whose signature tells it */
+        else if (e2b_target(request) || !request->target)   /* no target: /files with a signature */
                 request->route->handle(request);
         else
                 e2b_not_found(request);
 }
 
-/* ---- the four of them ---- */
+/* ---- the four applications ---- */
 
 static const struct http_app control_app = {
         .routes = e2b_control_routes, .slashes = true, .admit = admit_control, .problem = on_problem
@@ -229,7 +229,7 @@ static const struct http_app port_app = {
 static const struct http_app *app_of(struct http_request *request)
 {
         static const struct http_route files[] = { { .path = "/files" }, { .path = NULL } };
-        /* Where nobody else has anything: what is not there is told in E2B's words. */
+        /* Prefixes used by E2B alone: unknown paths below them get an error of E2B. */
         static const char *const theirs[] = { "/v2/", "/v3/", "/sandboxes/", "/templates/", "/snapshots/", "/volumes/",
                 "/volumecontent/", "/secrets/", "/teams/", "/nodes/", "/events/", "/api-keys/", "/access-tokens/" };
         const char *id;
@@ -249,7 +249,7 @@ static const struct http_app *app_of(struct http_request *request)
         return http_is_for(request, files, false) ? &envd_app : NULL;
 }
 
-/* The application of E2B that a request is for; NULL: none.  A program behind a port answers CORS for itself. */
+/* The application of E2B for a request; NULL: none.  A program behind a port answers CORS itself. */
 static const struct http_app *e2b_app(struct service *service, struct http_request *request)
 {
         const struct http_app *app = app_of(request);

@@ -1,4 +1,4 @@
-/* Connect RPC on paper: codes, envelopes, headers and members of messages; see envd.h. */
+/* Wire format of Connect RPC: codes, envelopes, headers and members of messages; see envd.h. */
 #include "front/e2b/envd/envd.h"
 
 /* ---- codes ---- */

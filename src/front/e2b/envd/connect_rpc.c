@@ -1,7 +1,6 @@
 /*
- * Connect RPC over HTTP/1.1 with its JSON codec, as E2B's clients speak it (https://connectrpc.com/docs/protocol):
- * unary calls, whose errors have a status of HTTP; and streams, whose answer is 200 whatever becomes of them, and whose
- * last envelope says it.
+ * Connect RPC over HTTP/1.1 with its JSON codec, as spoken by E2B's clients (https://connectrpc.com/docs/protocol).
+ * Errors of unary calls have an HTTP status.  Streams always have status 200, with the outcome in the last envelope.
  */
 #include "front/e2b/envd/envd.h"
 
@@ -22,7 +21,7 @@ static bool is_type(const struct http_request *request, const char *wanted)
         return type && strncasecmp(type, wanted, len) == 0 && (!type[len] || strchr("; \t", type[len]));
 }
 
-/* One that cannot be read is no reason to go on without. */
+/* An unreadable time-out is an error, and not the same as none. */
 static bool has_time(const struct http_request *request)
 {
         const char *timeout = http_header(request, "Connect-Timeout-Ms");
@@ -119,7 +118,7 @@ static bool send_envelope(struct http_request *request, unsigned flags, json_t *
         json_decref(json);
         size_t len = text ? strlen(text) : 0;
         rpc_wrap(flags, len, head);
-        /* One that does not fit is never begun; its client has not read for long. */
+        /* An envelope is sent whole or not at all; if the queue is full, the client has not read for long. */
         bool sent = text && http_queued(request) + len + sizeof head <= HTTP_STREAM_MAX &&
                 http_add(request, head, sizeof head) && http_add(request, text, len);
         free(text);

@@ -10,10 +10,10 @@ struct download {
         struct http_request *request;
         struct guest_call call;
         char *path;
-        bool ranged, beyond;               /* a part is wanted; it begins behind the end */
-        uint64_t offset, left;             /* what is wanted; then what is left of what was announced */
+        bool ranged, beyond;               /* the request has a Range; the range begins behind the end */
+        uint64_t offset, left;             /* of the range; then the bytes left of the announced length */
         bool begun, sized;
-        uint64_t size;                     /* that the file says it has */
+        uint64_t size;                     /* of the file, by its entry */
         struct csn_error error;            /* code 0: none */
 };
 
@@ -60,7 +60,7 @@ static void on_entry(struct download *one, const struct guest_entry *entry)
         one->size = entry->size;
         if (one->ranged)
                 begin_range(one, entry->size);
-        else if (entry->size)              /* files of /proc say that they have nothing, and are looked at first */
+        else if (entry->size)              /* /proc files report size 0: the status waits for data */
                 begin(one, entry->size);
 }
 
@@ -75,7 +75,7 @@ static void on_data(struct download *one, const uint8_t *bytes, size_t len)
                 one->left -= len;
         }
         if (!http_add(one->request, bytes, len))
-                err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
+                err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot happen: held before */
         if (!http_has_room(one->request))
                 guest_call_hold(&one->call, true);
 }

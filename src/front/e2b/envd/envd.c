@@ -1,4 +1,4 @@
-/* Port 49983, E2B's daemon in a sandbox: its routes, and the end of what belongs to a sandbox; see envd.h. */
+/* Port 49983, E2B's daemon in a sandbox: its routes, and the release of its state; see envd.h. */
 #include "front/e2b/envd/envd.h"
 
 static void health(struct http_request *request)

@@ -11,12 +11,12 @@ struct operation {
         struct http_request *request;
         struct guest_call call;
         enum guest_verb verb;
-        char *path;                        /* of what the entries are about, or below which they are */
-        char *missing;                     /* what it is that is not there, if something is not */
+        char *path;                        /* of the entry, or of the folder listed */
+        char *missing;                     /* path to name in an error of ENOENT */
         json_t *entries;
         size_t bytes;
         bool too_many;
-        struct csn_error broken;           /* code 0: what the guest said was well-formed */
+        struct csn_error broken;           /* a malformed entry of the guest; code 0: none */
 };
 
 static void operation_free(struct operation *op)
@@ -33,7 +33,7 @@ static void on_gone(struct http_request *request)
         operation_free(request->owner);
 }
 
-/* ---- what the guest tells ---- */
+/* ---- answers of the guest ---- */
 
 static void add_entry(struct operation *op, const struct guest_entry *entry)
 {
@@ -82,7 +82,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         struct http_request *request = op->request;
         request->gone = NULL;
         bool none = op->verb == GUEST_REMOVE && call->refused && error &&
-                (error->sys == ENOENT || error->sys == ENOTDIR); /* as it was wanted */
+                (error->sys == ENOENT || error->sys == ENOTDIR); /* nothing to remove */
         bool lost = op->broken.code ||
                 (op->verb != GUEST_REMOVE && op->verb != GUEST_LIST && !json_array_size(op->entries));
         if (error && !none)
@@ -100,10 +100,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 
 /* ---- requests ---- */
 
-/*
- * What takes something away from where it is needs its name: proto3 leaves out a text that is empty, and that would be
- * the home folder.
- */
+/* Removing and renaming need a path: proto3 leaves out an empty text, and an empty path would be the home folder. */
 static int check_taken(enum guest_verb verb, const char *name, const char *given, const char *path,
         struct csn_error *err)
 {
@@ -119,8 +116,8 @@ static int check_taken(enum guest_verb verb, const char *name, const char *given
 }
 
 /*
- * Does it to what the first member of a request names, which has an answer now or later; the second says where to, if
- * there is one.
+ * Applies `verb` to the path in the first member of a request; the second member, if any, is the destination.  The
+ * answer comes now or later.
  */
 static void ask(struct http_request *request, enum guest_verb verb, const struct e2b_member *members)
 {

@@ -1,4 +1,4 @@
-/* How E2B writes accounts, paths, permissions, signatures and metadata; see envd.h. */
+/* E2B's form of accounts, paths, permissions, signatures and metadata; see envd.h. */
 #include "front/e2b/envd/envd.h"
 
 #include <ctype.h>
@@ -49,7 +49,7 @@ int spell_path(const char *path, int account, const char *folder, char ret[stati
                         "failed to expand path '%.200s' for user '%s': cannot expand user-specific home dir", path,
                         account == account_ROOT ? "root" : "user");
         if (path[0] == '/') {
-                /* What is absolute stays as it is: with links in it ".." is for the kernel to resolve. */
+                /* Absolute paths stay unchanged: the kernel resolves ".." in paths with links. */
                 size_t len = strlen(path);
                 while (len > 1 && path[len - 1] == '/')
                         len--;

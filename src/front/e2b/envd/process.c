@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#define KEPT_US (30 * 1000000ULL)          /* how long the end of a program is kept for late listeners */
-#define KEPT_MAX 200                       /* ended programs that are kept */
+#define KEPT_US (30 * 1000000ULL)          /* time for late listeners to fetch the end of a program */
+#define KEPT_MAX 200                       /* ended programs kept */
 #define TAG_MAX 256                        /* bytes */
 #define KILL_PATIENCE_US 20000000          /* wait for the end of a killed program before the kill is answered */
 
@@ -53,7 +53,7 @@ void envd_free_processes(struct e2b_envd *envd)
                 process_free(envd->processes);
 }
 
-/* A program whose last listener has gone is killed, too. */
+/* Applies to programs without a listener, too. */
 static void on_program_deadline(struct timer *timer)
 {
         struct envd_process *process = timer->owner;
@@ -85,7 +85,7 @@ static void keep_bound(const struct e2b_envd *envd)
                 process_free(oldest);
 }
 
-/* The sandbox has ended, or nearly so: no stream has an end, by which its client knows. */
+/* The sandbox is ending or has ended: streams are cut without an end event, as a sign to their clients. */
 static void cut(struct envd_process *process)
 {
         while (process->listeners) {
@@ -99,7 +99,7 @@ static void cut(struct envd_process *process)
         process_free(process);
 }
 
-/* It was never started. */
+/* The program never started. */
 static void start_failed(struct envd_process *process, const struct csn_error *error)
 {
         const char *cwd = rpc_string(process->config, "cwd");
@@ -242,7 +242,7 @@ static struct pair *read_envs(json_t *config, struct arena *arena, size_t *ret_n
         return pairs;
 }
 
-/* As guest_call_program() finds; but before all of it is copied. */
+/* The check of guest_call_program(), made before the copies. */
 static int check_length(json_t *config, struct csn_error *err)
 {
         json_t *args = json_object_get(config, "args"), *envs = object_of(config, "envs"), *value;
@@ -369,7 +369,7 @@ static bool is_meant(const struct envd_process *process, uint64_t pid, const cha
         return process->pid && (pid ? process->pid == pid : tag && process->tag && strcmp(process->tag, tag) == 0);
 }
 
-/* Find a program by pid or tag.  NULL: none, and the request has its answer. */
+/* Find a program by pid or tag.  NULL: none; the request is answered. */
 static struct envd_process *find(struct http_request *request, bool stream, const json_t *message, bool ended)
 {
         const json_t *selector = object_of(message, "process");
@@ -424,7 +424,7 @@ void envd_list_processes(struct http_request *request)
                 json_t *json = json_pack("{s:O, s:I}", "config", process->config, "pid", (json_int_t)process->pid);
                 if (process->tag)
                         json_object_set_new(json, "tag", json_string(process->tag));
-                json_array_insert_new(list, 0, json);   /* the newest is the first of ours */
+                json_array_insert_new(list, 0, json);   /* `processes` has the newest first; the list the oldest */
         }
         json_decref(message);
         rpc_answer(request, json_pack("{s:o}", "processes", list));
@@ -432,7 +432,7 @@ void envd_list_processes(struct http_request *request)
 
 /* ---- input, signals and size ---- */
 
-/* The running program of a unary call; the message is the caller's reference.  NULL: the request has its answer. */
+/* The running program of a unary call; the message is the caller's reference.  NULL: the request is answered. */
 static struct envd_process *begin(struct http_request *request, const struct e2b_member *members, json_t **ret_message)
 {
         struct envd_target target;

@@ -1,4 +1,4 @@
-/* Requests that wait for a program: until their bytes went into its input, or until the program has ended. */
+/* Requests waiting for a program: to accept their bytes as input, or to end. */
 #include "front/e2b/envd/process.h"
 
 /* Not in a list. */

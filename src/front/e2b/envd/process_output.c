@@ -118,7 +118,7 @@ void envd_tell_output(struct envd_process *process, enum guest_kind kind, const 
         keep_pace(process);
 }
 
-/* "exit status 3", "signal: killed"; and the quota for which the program was killed. */
+/* "exit status 3", "signal: killed"; and the quota if the program was killed for its CPU time. */
 static json_t *end_event(const struct envd_process *process)
 {
         char status[80];

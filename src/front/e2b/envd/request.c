@@ -1,4 +1,4 @@
-/* What the handlers of port 49983 use: the target of a request, what is told of a file, and errors of calls. */
+/* Helpers for the handlers of port 49983: the target of a request, descriptions of files, and errors of calls. */
 #include "front/e2b/envd/envd.h"
 
 #include <stdio.h>
@@ -68,8 +68,8 @@ static bool is_signed(struct http_request *request, const struct e2b_sandbox *sa
 }
 
 /*
- * A URL that was signed names no sandbox where all of them have one server; each has a token of its own, so at most one
- * fits.
+ * A signed URL names no sandbox if all sandboxes share a server name.  Each sandbox has its own token, so at most one
+ * matches.
  */
 static struct e2b_sandbox *find_signed(struct http_request *request, bool writes)
 {
@@ -143,7 +143,7 @@ json_t *envd_metadata(const struct guest_entry *entry)
         return json;
 }
 
-/* Of a link, what it leads to has the type and the mode, and the link the permissions. */
+/* For a link, type and mode come from its target, and permissions from the link. */
 json_t *envd_entry(const struct guest_entry *entry, const char *path)
 {
         bool link = S_ISLNK(entry->mode);

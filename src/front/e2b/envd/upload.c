@@ -1,7 +1,7 @@
 /*
- * POST /files: one file as it is, or several of multipart/form-data; either may be compressed.  The body goes through
- * two steps, each with a buffer of its own: what comes is inflated, and what that gives is taken apart into files,
- * which the guest writes one after another.
+ * POST /files: a single file as octet-stream, or several files as multipart/form-data; either may be compressed.  The
+ * body passes two steps with a buffer each: inflation, then separation into files.  The guest writes the files one
+ * after another.
  */
 #include "front/e2b/envd/envd.h"
 
@@ -11,32 +11,32 @@
 #include <zlib.h>
 
 #define PARTS_MAX 1000
-#define PLAIN_MAX (64 * KIB)               /* inflated, and not taken yet */
+#define PLAIN_MAX (64 * KIB)               /* inflated, and not consumed yet */
 #define INFLATED_MAX (1 * GIB)             /* of one body */
-#define INFLATED_AT_ONCE (1 * MIB)         /* then others have their turn */
+#define INFLATED_AT_ONCE (1 * MIB)         /* then other requests have their turn */
 
 struct upload {
         struct http_request *request;
-        const char *folder;                /* below which relative paths are; NULL: the home */
-        int account; /* fields.def; the sandbox is asked for each time, for between two files it may go */
+        const char *folder;                /* base of relative paths; NULL: the home */
+        int account; /* fields.def; no pointer to the sandbox is kept: the sandbox may end between two files */
         uint64_t flags;
         bool multipart;
         struct multipart parser;
-        bool compressed, inflated;         /* its end has come */
+        bool compressed, inflated;         /* the end of the gzip stream was read */
         z_stream inflater;
-        struct buf plain;                  /* of one that is compressed */
+        struct buf plain;                  /* inflated bytes, not consumed yet */
         uint64_t inflated_n;
-        struct timer turn;                 /* for the next of it */
+        struct timer turn;                 /* for the next INFLATED_AT_ONCE bytes */
         struct guest_call call;
-        char path[GUEST_PATH_MAX];         /* that the request gave; "": the parts have theirs */
-        char current[GUEST_PATH_MAX];      /* of the file that is being written */
+        char path[GUEST_PATH_MAX];         /* given by the request; "": each part gives its own */
+        char current[GUEST_PATH_MAX];      /* of the file in progress */
         char **labels;                     /* the request's */
         size_t labels_n;
-        bool open, ending;                 /* its call goes on; all of it was sent */
-        bool whole, finished;              /* the body has come; nothing more is expected of it */
+        bool open, ending;                 /* its call is running; its end was sent */
+        bool whole, finished;              /* the body has arrived; its rest is ignored */
         size_t parts;
         json_t *written;
-        unsigned failed;                   /* a status; what it says is `why` */
+        unsigned failed;                   /* HTTP status, with the text in `why`; 0: none */
         struct csn_error why;
 };
 
@@ -70,7 +70,7 @@ static void answer(struct upload *upload)
         upload_free(upload);
 }
 
-/* The rest of the body is thrown away, and then it is told. */
+/* Records the first failure.  The rest of the body is discarded before the answer. */
 static void fail(struct upload *upload, unsigned status, const struct csn_error *why)
 {
         if (upload->failed)
@@ -92,7 +92,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         struct csn_error err;
         size_t text_len;
         (void)fds;
-        /* At its end, and once: what else a guest says is not put into the answer. */
+        /* Only at the end of the file, and once for each file: further entries of the guest are ignored. */
         if (kind == GUEST_ENTRY && upload->ending && json_array_size(upload->written) < upload->parts &&
                 guest_get_entry(bytes, len, &arena, &entry, &err) == 0) {
                 const char *path = model_utf8(&arena, upload->current, strlen(upload->current), &text_len);
@@ -161,7 +161,7 @@ static void begin_file(struct upload *upload, const char *path)
                 fail(upload, err.code == CSN_E_INPUT ? MHD_HTTP_BAD_REQUEST : MHD_HTTP_BAD_GATEWAY, &err);
 }
 
-/* A part is for one file, by the path of the request or its own; parts of any other name are for nobody. */
+/* A part named "file" goes to the path of the request, or else to its filename; parts of other names are discarded. */
 static void begin_part(struct upload *upload)
 {
         const struct multipart *part = &upload->parser;
@@ -195,9 +195,9 @@ static bool end_file(struct upload *upload)
         return upload->ending;
 }
 
-/* ---- what is inside of the body ---- */
+/* ---- the content of the body ---- */
 
-/* One step of multipart.  False: it waits, for more of the body or for the guest, or is at its end. */
+/* A step of multipart.  False: the parser needs more of the body or room at the guest, or is at its end. */
 static bool step_on(struct upload *upload, bool last)
 {
         struct multipart *parser = &upload->parser;
@@ -225,12 +225,12 @@ static bool step_on(struct upload *upload, bool last)
         return true;
 }
 
-/* What is not compressed, or not any more; says how much of it there was room for. */
+/* Consumes plain bytes; returns the number of bytes consumed. */
 static size_t take_plain(struct upload *upload, const char *bytes, size_t len)
 {
         size_t taken = 0;
         if (upload->failed || upload->finished)
-                return len;                /* for nobody */
+                return len;                /* discarded */
         if (upload->multipart) {
                 taken = multipart_add(&upload->parser, bytes, len);
                 while (step_on(upload, false))
@@ -246,9 +246,9 @@ static size_t take_plain(struct upload *upload, const char *bytes, size_t len)
         return taken;
 }
 
-/* ---- what it comes as ---- */
+/* ---- the encoding of the body ---- */
 
-/* False: what is inflated has to go first. */
+/* False: inflated bytes are left, and the guest has no room. */
 static bool empty_plain(struct upload *upload)
 {
         struct buf *plain = &upload->plain;
@@ -290,7 +290,7 @@ static size_t take_compressed(struct upload *upload, const char *bytes, size_t l
                 }
                 upload->inflated = rc == Z_STREAM_END;
                 if (!upload->inflated && !inflater->avail_in && inflater->avail_out)
-                        break;             /* all of it is in */
+                        break;             /* the whole input is inflated */
         }
         empty_plain(upload);
         if (upload->inflated_n >= turn_n)
@@ -312,7 +312,7 @@ static size_t take(struct http_request *request, const char *bytes, size_t len)
         return upload->compressed ? take_compressed(upload, bytes, len) : take_plain(upload, bytes, len);
 }
 
-/* The body has come: what is still on its way goes, and then it is answered. */
+/* The body has arrived: the bytes still buffered are written, then the request is answered. */
 static void end_body(struct upload *upload)
 {
         struct csn_error err;
@@ -382,7 +382,7 @@ static bool is_type(const char *type, const char *wanted)
         return type && strncasecmp(type, wanted, len) == 0 && (!type[len] || strchr("; \t", type[len]));
 }
 
-/* How the body is to be read.  False: it is none, and `err` says why. */
+/* How the body is to be read.  Fails for a body of another type or encoding. */
 static int open_body(struct upload *upload, struct csn_error *err)
 {
         const struct http_request *request = upload->request;

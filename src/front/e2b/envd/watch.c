@@ -1,18 +1,18 @@
 /*
- * What happens in folders: as a stream for as long as its client is there, or collected until somebody fetches it.  Who
- * wants to know what a file was when something happened to it is told when it was looked at, one event after another.
+ * Events in folders: streamed to a client, or collected until a client fetches them.  With includeEntry an event
+ * carries the state of its file: the files are looked up one after another, so events keep their order.
  */
 #include "front/e2b/envd/envd.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define DEPTH_MAX 32                       /* of a watch that goes into folders */
-#define COLLECTED_MAX 10000                /* events that nobody has fetched; then the oldest go */
-#define WAITING_MAX 1000                   /* events whose files are not looked at yet; then they go without */
-#define WATCHERS_MAX 100                   /* of one sandbox, that collect */
+#define DEPTH_MAX 32                       /* of a recursive watch */
+#define COLLECTED_MAX 10000                /* events not fetched; beyond, the oldest are dropped */
+#define WAITING_MAX 1000                   /* events waiting for the state of their file; beyond, events carry none */
+#define WATCHERS_MAX 100                   /* collecting watchers of a sandbox */
 
-/* Something that happened, while its file is looked at. */
+/* An event waiting for the state of its file. */
 struct happening {
         struct happening *next;
         json_t *json;
@@ -22,7 +22,7 @@ struct happening {
 struct envd_watcher {
         struct envd_watcher *next;
         struct e2b_sandbox *sandbox;
-        /* The request that gets the answer; of a watcher that collects, only until the watch begins.  NULL: none. */
+        /* The request to answer; in a collecting watcher only until the watch begins.  NULL: none. */
         struct http_request *request;
         struct guest_call call, look;
         char *folder;
@@ -76,7 +76,7 @@ void envd_free_watchers(struct e2b_envd *envd)
                 watcher_free(envd->watchers);
 }
 
-/* ---- what is told ---- */
+/* ---- events to the client ---- */
 
 static void keepalive(struct envd_watcher *watcher)
 {
@@ -99,7 +99,7 @@ static void stream(struct envd_watcher *watcher, json_t *json)
                 keepalive(watcher);
                 guest_call_hold(&watcher->call, !http_has_room(request));
         } else {
-                /* One of its calls may be what we are called from. */
+                /* The caller may be a callback of the watcher's calls, so a timer frees the watcher. */
                 request->gone = NULL;
                 watcher->request = NULL;
                 loop_untimer(watcher->sandbox->service->loop, &watcher->deadline);
@@ -148,7 +148,7 @@ static void tell(struct envd_watcher *watcher, json_t *event)
         json_array_append_new(watcher->collected, event);
 }
 
-/* The first of those that wait, with what is known of its file. */
+/* Delivers the oldest waiting event, with the state of its file if known. */
 static void tell_first(struct envd_watcher *watcher)
 {
         json_t *event = json_incref(watcher->first->json);
@@ -156,7 +156,7 @@ static void tell_first(struct envd_watcher *watcher)
         tell(watcher, event);
 }
 
-/* ---- looking at files ---- */
+/* ---- state of files ---- */
 
 static void look_on(struct envd_watcher *watcher);
 
@@ -178,12 +178,12 @@ static void on_look_room(struct guest_call *call)
         (void)call;
 }
 
-/* One that is gone by now is told without. */
+/* The event of a file removed meanwhile has no state. */
 static void on_look_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct envd_watcher *watcher = call->owner;
         if (error && !call->refused)
-                return;                    /* the watch ends, too */
+                return;                    /* the end of the watch follows */
         if (watcher->first)
                 tell_first(watcher);
         look_on(watcher);
@@ -205,7 +205,7 @@ static void look_on(struct envd_watcher *watcher)
         }
 }
 
-/* ---- what the guest tells ---- */
+/* ---- events from the guest ---- */
 
 static void begin(struct envd_watcher *watcher)
 {
@@ -243,7 +243,7 @@ static void happened(struct envd_watcher *watcher, const struct guest_event *eve
         json_t *json = json_pack("{s:s, s:s}", "name", name, "type", names[event->what]);
         const char *path = arena_text(&arena, "%s%s%s", watcher->folder, event->path[0] ? "/" : "", event->path);
         bool there = event->what != GUEST_REMOVED && event->what != GUEST_RENAMED && strlen(path) < GUEST_PATH_MAX;
-        /* In their order: one that needs no look waits for those before it. */
+        /* Events keep their order: an event without a file waits for earlier events. */
         if (!watcher->entries || watcher->waiting_n >= WAITING_MAX || (!there && !watcher->first)) {
                 tell(watcher, json);
         } else {
@@ -379,7 +379,7 @@ void envd_create_watcher(struct http_request *request)
         watch(request, true);
 }
 
-/* The one that a request names.  NULL: there is none, and that is answered. */
+/* The watcher named by a request.  NULL: none; the request is answered. */
 static struct envd_watcher *find(struct http_request *request)
 {
         struct envd_target target;

@@ -1,4 +1,4 @@
-/* The contexts of a sandbox, and the one that starts with it; see interpreter.h. */
+/* The contexts of a sandbox, and the context started with the sandbox; see interpreter.h. */
 #include "front/e2b/interpreter/interpreter.h"
 
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 struct e2b_interpreter {
         struct e2b_context *contexts;
-        /* Contexts that did not begin, as the engine reports; closed before the next one begins. */
+        /* Contexts that failed to begin, as the engine reports; closed before the next begins. */
         struct e2b_context *lost;
-        struct guest_call health;                /* for those inside, who ask its port */
+        struct guest_call health;                /* health port of the interpreter, for programs inside */
 };
 
 static void context_free(struct e2b_context *one)
@@ -34,7 +34,7 @@ static struct e2b_context *context_new(struct e2b_interpreter *interpreter, cons
         return one;
 }
 
-/* Two are there from the beginning, and cost nothing until they are used. */
+/* Two default contexts exist from the beginning, and cost nothing until used. */
 static struct e2b_interpreter *interpreter_of(struct e2b_sandbox *sandbox)
 {
         if (sandbox->interpreter)
@@ -82,7 +82,7 @@ struct e2b_context *e2b_context_find(struct e2b_sandbox *sandbox, const char *id
         return NULL;
 }
 
-/* Our name of it.  Errors: CSN_E_LANGUAGE, CSN_E_INPUT. */
+/* Caisson's name of a language.  Errors: CSN_E_LANGUAGE, CSN_E_INPUT. */
 int e2b_context_language(const char *name, const char **ret, struct csn_error *err)
 {
         const struct language *language;
@@ -151,7 +151,7 @@ int e2b_context_open(struct e2b_sandbox *sandbox, struct e2b_context *one, struc
         return 0;
 }
 
-/* It is none of the client's any more. */
+/* Clients do not see the context any more. */
 static void unlist(struct e2b_sandbox *sandbox, struct e2b_context *one)
 {
         for (struct e2b_context **at = &interpreter_of(sandbox)->contexts; *at; at = &(*at)->next)
@@ -175,7 +175,7 @@ void e2b_context_lose(struct e2b_sandbox *sandbox, struct e2b_context *one)
         interpreter_of(sandbox)->lost = one;
 }
 
-/* ---- what starts with a sandbox ---- */
+/* ---- the start with a sandbox ---- */
 
 static void on_health_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
         int fds[WIRE_FDS_MAX])
@@ -188,7 +188,7 @@ static void on_health_room(struct guest_call *call)
         (void)call;
 }
 
-/* With its sandbox; or somebody inside was there first. */
+/* Ends with its sandbox, or at once if a program inside has the port. */
 static void on_health_ended(struct guest_call *call, const struct csn_error *error)
 {
         (void)call;

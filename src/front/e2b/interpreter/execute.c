@@ -1,6 +1,6 @@
 /*
- * Executions in E2B's words: a request that is answered by lines of JSON as they come.  A client that goes away takes
- * its execution back; the context lives on.
+ * POST /execute of E2B: the answer is a stream of JSON lines.  If the client goes away, its execution is cancelled; the
+ * context stays.
  */
 #include "front/e2b/interpreter/interpreter.h"
 
@@ -9,9 +9,9 @@
 
 #include <stdio.h>
 
-#define KEEPALIVE_US (5 * 1000000ULL)           /* a sign of life is sent so often */
-#define GATHER_US 50000                    /* what is printed within that time is one line of the answer */
-/* how much longer the rest of a line may take: print() writes text and line end by two calls */
+#define KEEPALIVE_US (5 * 1000000ULL)           /* interval of keepalive lines */
+#define GATHER_US 50000                    /* output of this period becomes a single line of the answer */
+/* additional wait for the rest of a line: print() writes text and line end by two calls */
 #define REST_US 200000
 #define LINE_MAX (64 * MIB)
 
@@ -21,14 +21,14 @@ struct execution {
         struct run *run;
         const char *language;
         struct timer keepalive, gather;
-        struct buf printed;                /* and not sent */
-        struct buf last;                   /* the lines that tell how the execution ended */
-        int stream;                        /* to which that belongs */
-        bool waits_for_rest;               /* of its last line */
-        bool begun;                        /* its number was told */
-        bool lost;                         /* the client did not read, and something could not be sent */
-        bool cut;                          /* the last lines are longer than an answer may be */
-        bool held;                         /* it waits until the client has read */
+        struct buf printed;                /* output not sent yet */
+        struct buf last;                   /* the lines about the end of the execution */
+        int stream;                        /* stream of the output in `printed` */
+        bool waits_for_rest;               /* of the last line in `printed` */
+        bool begun;                        /* the execution number was sent */
+        bool lost;                         /* a line could not be sent: the client did not read */
+        bool cut;                          /* the last lines exceed LINE_MAX */
+        bool held;                         /* the run is held until the client has read */
 };
 
 /* ---- lines ---- */
@@ -51,7 +51,7 @@ static void send_line(struct execution *execution, json_t *line)
         json_decref(line);
         if (text) {
                 size_t len = strlen(text);
-                text[len] = '\n';          /* in place of its NUL */
+                text[len] = '\n';          /* overwrites the NUL */
                 send_text(execution, text, len + 1);
         }
         free(text);
@@ -84,7 +84,7 @@ static void begin(struct execution *execution)
                 json_pack("{s:s, s:I}", "type", "number_of_executions", "execution_count", (json_int_t)number));
 }
 
-/* At the end what is no whole character either. */
+/* Sends the gathered output.  An incomplete UTF-8 character at its end is sent only with `all`. */
 static void send_printed(struct execution *execution, bool all)
 {
         struct buf *printed = &execution->printed;
@@ -130,7 +130,7 @@ static void on_keepalive(struct timer *timer)
         loop_timer(execution->loop, timer, KEEPALIVE_US);
 }
 
-/* ---- what happens in it ---- */
+/* ---- events of the execution ---- */
 
 static void on_output(void *own, int stream, const void *bytes, size_t len)
 {
@@ -183,7 +183,7 @@ static void on_display(void *own, const char *text, size_t len)
         send_text(execution, "\n", 1);
 }
 
-/* E2B has what Python makes of lists and dictionaries as JSON, too. */
+/* E2B reports Python lists and dictionaries as JSON, too. */
 static void add_json(json_t *bundle, const struct value *value)
 {
         bool is_plain = strcmp(value->type, "dict") == 0 || strcmp(value->type, "list") == 0;
@@ -192,7 +192,7 @@ static void add_json(json_t *bundle, const struct value *value)
                         model_read(value->value, strlen(value->value), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL));
 }
 
-/* The value as a bundle again: in a record contents are texts.  The caller's reference. */
+/* The value as a bundle again: a record has its contents as texts.  Returns a new reference. */
 static json_t *bundle_of(const struct value *value)
 {
         json_t *bundle = json_object();
@@ -211,7 +211,7 @@ static json_t *error_line(const char *name, const char *value, const char *trace
         return json_pack("{s:s, s:s, s:s, s:s}", "type", "error", "name", name, "value", value, "traceback", traceback);
 }
 
-/* The traceback in one text; of a syntax error, which has none, the place. */
+/* The traceback as a single text; a syntax error has none: its source line instead. */
 static json_t *error_of(const struct failure *error)
 {
         struct buf text;
@@ -228,7 +228,7 @@ static json_t *error_of(const struct failure *error)
         return line;
 }
 
-/* Perhaps in a helper thread. */
+/* May run in a helper thread. */
 static void on_encode(void *own, const struct run_result *result)
 {
         struct execution *execution = own;
@@ -257,7 +257,7 @@ static void send_end(struct execution *execution)
         send_text(execution, execution->last.bytes, execution->last.len);
 }
 
-/* A client whose sandbox was ended has to see that its answer is not whole. */
+/* The stream of a client whose sandbox has ended is cut, to show an incomplete answer. */
 static void on_answer(struct http_request *request, void *own, const struct run_result *result)
 {
         struct execution *execution = own;
@@ -277,7 +277,7 @@ static void on_gone(void *own)
 {
         struct execution *execution = own;
         execution->request = NULL;
-        go_on(execution);                  /* or its interruption would wait for a reader */
+        go_on(execution);                  /* a held run would delay its cancellation */
 }
 
 static void on_drop(void *own)
@@ -298,7 +298,7 @@ static const struct run_responder words = { .encode = on_encode,
         .gone = on_gone,
         .drop = on_drop };
 
-/* ---- the beginning ---- */
+/* ---- start of the execution ---- */
 
 static void start(struct http_request *request, struct run *run, const char *language)
 {
@@ -323,9 +323,9 @@ static void fail_text(struct http_request *request, unsigned status, const char 
 
 /* ---- the converter ---- */
 
-/* A body as a request to run. */
+/* A body decoded as a run request. */
 struct given {
-        char *answer;                      /* of a refusal, with status 422; NULL: none */
+        char *answer;                      /* JSON of a refusal with status 422; NULL: none */
         const char *context, *language;    /* as the body names them, or NULL */
         struct csn_error error;            /* code 0: `request` is good */
         struct run_request request;
@@ -352,7 +352,7 @@ bool e2b_check_text(struct http_request *request, const json_t *body, const char
         return !flaw;
 }
 
-/* A member that has not the type that it should have, as the answer; NULL: there is none. */
+/* The error about the first member of a wrong type, as the answer; NULL: none. */
 static json_t *find_flaw(const json_t *body)
 {
         json_t *code = json_object_get(body, "code"), *variables = json_object_get(body, "env_vars"), *value, *flaw;
@@ -407,7 +407,7 @@ void e2b_drop_execution(void *own)
 
 /* ---- POST /execute ---- */
 
-/* Which one, by the body.  NULL: none, and that is answered. */
+/* The context named by the body.  NULL: none; the request is answered. */
 static struct e2b_context *context_for(struct http_request *request, const struct given *given)
 {
         struct e2b_sandbox *sandbox = e2b_target(request);
@@ -423,7 +423,7 @@ static struct e2b_context *context_for(struct http_request *request, const struc
         return one;
 }
 
-/* NULL with err: it cannot be. */
+/* NULL with err on failure. */
 static struct run *run_of(struct http_request *request, struct e2b_context *one, const struct given *given,
         struct csn_error *err)
 {
@@ -441,7 +441,7 @@ static struct run *run_of(struct http_request *request, struct e2b_context *one,
         return run;
 }
 
-/* Whom the sandbox belongs to, to whose account this goes. */
+/* The execution is charged to the owner of the sandbox. */
 static void become_owner(struct http_request *request)
 {
         snprintf(request->tenant, sizeof request->tenant, "%s", e2b_target(request)->tenant);

@@ -1,4 +1,4 @@
-/* Port 49999, E2B's code interpreter: its routes, and which contexts there are; see interpreter.h. */
+/* Port 49999, E2B's code interpreter: its routes, and the list of contexts; see interpreter.h. */
 #include "front/e2b/envd/envd.h"
 
 #include "front/e2b/interpreter/interpreter.h"
@@ -11,7 +11,7 @@ static json_t *describe(const struct e2b_context *one)
         return json_pack("{s:s, s:s, s:s}", "id", one->id, "language", one->language, "cwd", one->cwd);
 }
 
-/* ---- waiting for one ---- */
+/* ---- waiting for a context ---- */
 
 struct opening {
         struct context_waiter waiter;
@@ -34,7 +34,7 @@ static void answer_opened(struct http_request *request, const struct e2b_context
                 http_json(request, MHD_HTTP_OK, describe(one));
 }
 
-/* A new one that does not begin is not there. */
+/* A new context is removed if its beginning fails. */
 static void on_opened(struct context_waiter *waiter, const struct csn_error *error)
 {
         struct opening *opening = waiter->owner;
@@ -45,7 +45,7 @@ static void on_opened(struct context_waiter *waiter, const struct csn_error *err
         if (!one || psandbox_state(sandbox->psandbox) == PSANDBOX_OVER) {
                 e2b_not_found(request);
         } else if (error && error->code == CSN_E_INPUT && !opening->is_restart) {
-                refuse(request, error);    /* of its folder */
+                refuse(request, error);    /* its folder is unusable */
                 e2b_context_forget(sandbox, one);
         } else if (error) {
                 e2b_error(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", error->text);
@@ -75,14 +75,14 @@ static struct opening *opening_new(struct http_request *request, bool is_restart
         return opening;
 }
 
-/* Nobody waits: it is there, or will not be. */
+/* Without waiting: the context exists, or never will. */
 static void opening_free(struct opening *opening)
 {
         opening->request->gone = NULL;
         free(opening);
 }
 
-/* ---- what is asked of them ---- */
+/* ---- requests about contexts ---- */
 
 static void not_found(struct http_request *request)
 {
@@ -99,7 +99,7 @@ static void list(struct http_request *request)
         http_json(request, MHD_HTTP_OK, json);
 }
 
-/* Where there is no such folder the engine makes none: every execution would fail there. */
+/* The engine does not make a context in a missing folder: every execution would fail there. */
 static void begin(struct http_request *request, const char *language, const char *cwd)
 {
         struct e2b_sandbox *sandbox = e2b_target(request);
@@ -155,7 +155,7 @@ static void restart(struct http_request *request)
         struct csn_error err;
         if (!one) {
                 not_found(request);
-        } else if (!context) {             /* it has never been anything but new */
+        } else if (!context) {             /* never used, and so still as new */
                 answer_opened(request, one, true);
         } else {
                 struct opening *opening = opening_new(request, true);

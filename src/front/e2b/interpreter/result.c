@@ -1,4 +1,4 @@
-/* What a program shows, in the words of E2B's code interpreter; see interpreter.h. */
+/* Results of a program, in the form of E2B's code interpreter; see interpreter.h. */
 #include "front/e2b/interpreter/interpreter.h"
 
 #define CHART "application/vnd.caisson.chart+json"
@@ -31,7 +31,7 @@ static const char *member_of(const char *mime)
         return NULL;
 }
 
-/* A text is shown without its quotes.  The caller's reference. */
+/* A quoted text is shown without its quotes.  The caller's reference. */
 static json_t *unquoted(const json_t *text)
 {
         const char *from = json_string_value(text);
@@ -45,7 +45,7 @@ bool e2b_is_script(const char *language)
         return strcmp(language, lang_javascript.name) == 0 || strcmp(language, lang_typescript.name) == 0;
 }
 
-/* Our JSON of what E2B has another word for, or has only as a text. */
+/* JSON is left out beside a table, and beside the text of a script: E2B has another form, or only text. */
 static bool is_left_out(const json_t *bundle, const char *mime, const char *language)
 {
         if (strcmp(mime, JSON) != 0)

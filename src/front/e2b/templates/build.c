@@ -1,4 +1,4 @@
-/* A build: a sandbox of its own, in which one step is done after another; see build.h. */
+/* A build: its steps run in order, in a sandbox of its own; see build.h. */
 #include "front/e2b/templates/build.h"
 
 #include <stdarg.h>
@@ -13,13 +13,13 @@ static const json_t *step_of(const struct build *build)
         return json_array_get(build->steps, build->at);
 }
 
-/* A step whose packages are in a layer changes no file. */
+/* A step with its packages in a layer changes no file. */
 static bool changes_files(const struct build *build, const json_t *step)
 {
         return build_step_changes_files(step) && !build_step_packages(build->service->settings, step, NULL);
 }
 
-/* ---- its log ---- */
+/* ---- log ---- */
 
 __attribute__((format(printf, 3, 4))) static void note(struct build *build, const char *level, const char *fmt, ...)
 {
@@ -53,7 +53,7 @@ static void note_step(struct build *build, bool cached)
                 json_array_size(build->steps), e2b_text(step, "type"), text);
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void rest(struct build *build)
 {
@@ -85,7 +85,7 @@ static void build_free(struct build *build)
         free(build);
 }
 
-/* What became of it goes to its template, if that is still there. */
+/* Saves the outcome in the template, unless the template was deleted. */
 static void keep(struct build *build)
 {
         struct csn_error err;
@@ -211,7 +211,7 @@ static void on_step(struct build_command *build_command, int status, const struc
                 save(build);
 }
 
-/* What only root may is done by root, where there is one. */
+/* Account of helper commands: root if the sandbox has root. */
 static int helper(const struct build *build)
 {
         struct csn_error err;
@@ -261,7 +261,7 @@ static void copy(struct build *build)
                 fail(build, "%s", err.text);
 }
 
-/* ---- one after another ---- */
+/* ---- sequence of steps ---- */
 
 static void on_start_line(struct start *start, bool error, const char *text)
 {
@@ -341,9 +341,9 @@ static void on_ready(struct psandbox_waiter *waiter, const struct csn_error *err
                 fail(build, "%s", err.text);
 }
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
-/* A key behind each step, and which steps need not be done again. */
+/* Computes the key of the files after each step, and finds the steps with cached files. */
 static void find_cached(struct build *build, const char *base, bool force)
 {
         size_t n = json_array_size(build->steps), i;
@@ -352,7 +352,7 @@ static void find_cached(struct build *build, const char *base, bool force)
         struct arena text = { 0 };
         char last[BUILD_KEY_LEN + 1];
         build->keys = mem_alloc((n + 1) * sizeof *build->keys);
-        /* Files that a step left in another image do not fit. */
+        /* Files left by a step in another image do not fit. */
         build_key(strcmp(image, "system") == 0 ? base : arena_text(&text, "%s %s", base, image), last);
         arena_done(&text);
         json_array_foreach(build->steps, i, step) {
@@ -377,7 +377,7 @@ static void find_cached(struct build *build, const char *base, bool force)
                 build->needs_psandbox = build->needs_psandbox || changes_files(build, json_array_get(build->steps, i));
 }
 
-/* All images are the template `base`, of which these come near. */
+/* Images close to the template `base`, which stands in for each image. */
 static bool is_image(const char *name)
 {
         static const char *const known[] = { "e2bdev/base", "e2bdev/code-interpreter", "debian", "ubuntu", "python",
@@ -391,7 +391,7 @@ static bool is_image(const char *name)
         return false;
 }
 
-/* The packages of the base and of all steps: the sandbox of the build has them from its begin. */
+/* Puts the packages of the base and of all steps into the build spec: the sandbox has all from its start. */
 static void name_packages(struct build *build, json_t *of_base)
 {
         json_t *packages = json_is_array(of_base) ? json_copy(of_base) : json_array();
@@ -405,7 +405,7 @@ static void name_packages(struct build *build, json_t *of_base)
         json_decref(packages);
 }
 
-/* The template that it begins with, and what that is built to; *ret_key tells it from others. */
+/* Starts the build spec from the base template; *ret_key identifies the base in keys of layers. */
 static int find_base(struct build *build, const json_t *body, const char **ret_key, struct arena *arena,
         struct csn_error *err)
 {
@@ -441,7 +441,7 @@ static int find_base(struct build *build, const json_t *body, const char **ret_k
         return 0;
 }
 
-/* Why a base is not there; NULL: it is, or nobody knows yet. */
+/* Why a base is unavailable; NULL: available, or not known yet. */
 static const char *why_no_base(const json_t *body)
 {
         const char *image = e2b_text(body, "fromImage");

@@ -1,13 +1,13 @@
-/* What clients ask for: templates, builds, tags; see build.h. */
+/* Routes of templates, builds and tags; see build.h. */
 #include "front/e2b/templates/build.h"
 
 
 #include <stdio.h>
 
 #define NAME_LEN_MAX 128
-#define STATUS_LINES 100                   /* in one answer */
+#define STATUS_LINES 100                   /* in an answer */
 
-/* The template of the path, of this tenant; the caller's reference.  NULL: there is none, and that is answered. */
+/* The template named by the path, of this tenant; the caller's reference.  NULL: none; the request is answered. */
 static json_t *named(struct http_request *request)
 {
         const char *name = http_part(request, 0);
@@ -32,7 +32,7 @@ static bool save(struct http_request *request, const json_t *template)
 
 /* ---- tags ---- */
 
-/* A list of tags, or none.  False: something else, and that is answered. */
+/* A list of tags, or none.  False: another value; the request is answered. */
 static bool check_tags(struct http_request *request, const json_t *tags)
 {
         const json_t *tag;
@@ -146,8 +146,8 @@ static void forget_builds(json_t *template)
 }
 
 /*
- * A template of this name, there or new, gets a build that waits.  The caller's reference; NULL: that cannot be, and is
- * answered.
+ * Adds a waiting build to the template `name`, a new template if there is none.  The caller's reference; NULL: failed,
+ * the request is answered.
  */
 static json_t *prepare(struct http_request *request, const char *name, const json_t *body, const char *build_id)
 {
@@ -191,7 +191,7 @@ static bool is_name(const char *name)
                 (!name[len] || template_store_is_tag(name + len + 1));
 }
 
-/* A whole number from 1 on, or nothing.  False: it is something else, and that is answered. */
+/* A whole number from 1 to `most`, or absent.  False: another value; the request is answered. */
 static bool check_count(struct http_request *request, const json_t *body, const char *name, json_int_t most)
 {
         const json_t *given = json_object_get(body, name);
@@ -236,7 +236,7 @@ void builds_post_template(struct http_request *request)
         json_decref(body);
 }
 
-/* Nobody but its owner sees a template, so this changes nothing; the command line asks for it all the same. */
+/* Only its owner sees a template, so this changes nothing; the command line sends the request all the same. */
 void builds_patch_template(struct http_request *request)
 {
         static const struct e2b_member members[] = { { .name = "public", .kind = E2B_BOOL }, { 0 } };
@@ -284,7 +284,7 @@ void builds_post(struct http_request *request)
         json_decref(body);
 }
 
-/* Of one whose log is not remembered; what was building when the daemon ended does so no more. */
+/* Status of a build without a log in memory.  A build in progress when the daemon ended has failed. */
 static json_t *status_of(const json_t *kept)
 {
         const char *status = e2b_text(kept, "status"), *reason = e2b_text(kept, "reason");

@@ -5,13 +5,13 @@
 
 #include <stdio.h>
 
-/* One that is new or has nothing in it belongs to whoever the steps are done as. */
+/* A new or empty folder is given to the user of the steps. */
 static const char workdir_script[] =
         "mkdir -p -- \"$1\" && { [ -n \"$(ls -A -- \"$1\")\" ] || chown -- \"$2:\" \"$1\"; }";
 
 /*
- * $1: where the archive is, with paths as they were below the client's folder; $2: what was to be copied; $3: to where;
- * $4: whose it is; $5: its mode, or "".  A folder gives what is in it, as COPY of a Dockerfile does.
+ * $1: folder of the archive, with paths relative to the client's folder; $2: the source; $3: the destination; $4: the
+ * owner; $5: the mode, or "".  A folder gives its content, as COPY of a Dockerfile does.
  */
 static const char copy_script[] =
         "set -e; shopt -s dotglob nullglob; src=${2%/}; src=${src#./}; cd -- \"$1\"\n"
@@ -59,7 +59,7 @@ int build_steps_check(const json_t *steps, struct csn_error *err)
         return 0;
 }
 
-/* What is relative is below the working folder. */
+/* Relative paths start at the working folder. */
 static void resolve(const json_t *build_spec, const char *path, char ret[static GUEST_PATH_MAX])
 {
         const char *folder = e2b_text(build_spec, "workdir");
@@ -141,7 +141,7 @@ int build_step_command(const json_t *build_spec, const json_t *step, int helper,
 
 /* ---- installations ---- */
 
-/* Commands that clients make of pipInstall() and npmInstall(), with options that make no difference to a layer. */
+/* Commands made by clients from pipInstall() and npmInstall(), and options without effect on a layer. */
 static const struct installer {
         const char *begin, *language, *name; /* name: in front of a package in the field packages */
         const char *const *options;

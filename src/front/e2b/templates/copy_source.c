@@ -1,8 +1,8 @@
 /*
- * Files of a client's, from which COPY takes; see build.h.
+ * Archives of client files, the sources of COPY; see build.h.
  *
- * A client asks where to put them and sends them there without its key, as to a store of somebody else's.  So where to
- * put them is a URL that is signed: whose file it is, which, and until when.
+ * A client asks for an upload URL and sends the archive without its key, as to a foreign store.  So the URL is signed
+ * over tenant, key of the archive and expiry.
  */
 #include "front/e2b/templates/build.h"
 
@@ -23,12 +23,12 @@ struct incoming {
         struct grant grant;
         int fd;
         uint64_t size;
-        struct csn_error error;            /* code 0: it is good so far */
+        struct csn_error error;            /* code 0: no error so far */
 };
 
-/* ---- where to ---- */
+/* ---- upload URL ---- */
 
-/* By a secret of this process: a URL is good for an hour and does not outlive the daemon. */
+/* Signed with a secret of this process: a URL is valid for an hour and does not outlive the daemon. */
 static void sign(const struct grant *grant, int64_t until_s, char ret[static SIGNATURE_LEN + 1])
 {
         static char secret[65];
@@ -69,7 +69,7 @@ void archive_get(struct http_request *request)
                 TEMPLATE_STORE_ARCHIVE, request->tenant, grant.key), "url", url));
 }
 
-/* Hexadecimal digits as text.  False: they are none, or too many. */
+/* Decodes hexadecimal digits to text.  False: another character, an odd number of digits, or too many. */
 static bool read_hex(const char *hex, char *ret, size_t size)
 {
         size_t n = strlen(hex) / 2;
@@ -98,7 +98,7 @@ static bool read_grant(const struct http_request *request, struct grant *ret)
         return e2b_same(expected, signature) && until_s > time_now_ms() / 1000;
 }
 
-/* ---- what comes ---- */
+/* ---- upload ---- */
 
 static void incoming_free(struct incoming *one)
 {
@@ -111,7 +111,7 @@ static void on_gone(struct http_request *request)
         incoming_free(request->owner);
 }
 
-/* What comes after an error is thrown away: the answer has to wait for the end of the body. */
+/* Bytes after an error are discarded: the answer has to wait for the end of the body. */
 static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
 {
         struct incoming *one = request->owner;

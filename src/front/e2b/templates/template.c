@@ -1,7 +1,7 @@
-/* What a template is here, ours and those that clients built; see front/e2b/e2b.h and build.h. */
+/* Base templates, and templates built by clients; see front/e2b/e2b.h and build.h. */
 #include "front/e2b/templates/build.h"
 
-/* It is no file that is not there, and the text says nothing of one. */
+/* ENOENT is set after err_set(), so the text does not mention a file. */
 static int none(struct csn_error *err, const char *name, const char *what)
 {
         err_set(err, CSN_E_INPUT, 0, "template '%.100s' %s", name, what);
@@ -9,7 +9,7 @@ static int none(struct csn_error *err, const char *name, const char *what)
         return -err->code;
 }
 
-/* One that was built, with its files.  NULL with err->code 0: there is none of that name. */
+/* A built template, with its files.  NULL with err->code 0: no template of this name. */
 static const struct e2b_template *find_built(const struct service *service, const char *tenant, const char *name,
                                              struct e2b_image **ret_image, json_t **ret_build_spec,
                                              struct csn_error *err)
@@ -49,7 +49,7 @@ int e2b_template_find(const struct service *service, const char *tenant, const c
         return err->code ? -err->code : none(err, name, "not found");
 }
 
-/* ---- what is told of them ---- */
+/* ---- descriptions ---- */
 
 static json_t *describe(const struct e2b_template *template)
 {
@@ -88,8 +88,8 @@ void e2b_list_templates(struct http_request *request)
 }
 
 /*
- * The template of the path: ours, or one that was built, the caller's reference.  False: there is none, and that is
- * answered.
+ * The template of the path: a base template, or a built template as the caller's reference.  False: none; the request
+ * is answered.
  */
 static bool named(struct http_request *request, const struct e2b_template **ret, json_t **ret_kept)
 {
@@ -112,7 +112,7 @@ void e2b_get_template(struct http_request *request)
         json_decref(kept);
 }
 
-/* With a tag, whether that is there, too. */
+/* A tag in the name is checked, too. */
 void e2b_template_alias(struct http_request *request)
 {
         const struct e2b_template *template;

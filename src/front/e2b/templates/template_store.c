@@ -1,9 +1,9 @@
 /*
- * What is kept of templates that clients build; see build.h.
+ * Templates built by clients, as files; see build.h.
  *
- * Three folders beside the store.  All names in them begin with OWNER, the beginning of a digest of the tenant, so
- * nobody finds or costs what is another's.  `templates` has OWNER-ID.json, whose id is made of the tenant and the name:
- * so one is found by either without a look at the others.  `layers` and `archives` have OWNER-KEY.tar.
+ * Three folders beside the store.  All names begin with OWNER, the first digits of a digest of the tenant, so a tenant
+ * neither finds nor pays for files of another.  `templates` has OWNER-ID.json, with an id made of the tenant and the
+ * name: a template is found by id or name without a search.  `layers` and `archives` have OWNER-KEY.tar.
  */
 #include "front/e2b/templates/build.h"
 
@@ -58,7 +58,7 @@ static bool is_template(const char *name, const char *owner)
                 strcmp(name + TEMPLATE_NAME - 5, ".json") == 0;
 }
 
-/* The caller's reference; NULL: there is none. */
+/* The caller's reference; NULL: none. */
 static json_t *load(int folder, const char *file)
 {
         auto_fd fd = openat(folder, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,7 +66,7 @@ static json_t *load(int folder, const char *file)
         return fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)FILE_MAX ? NULL : json_loadfd(fd, 0, NULL);
 }
 
-/* Those of a tenant, by the names of their files; *ret is the caller's where it is asked for. */
+/* The number of a tenant's templates.  With `ret`, also loads all into *ret, newest first. */
 static size_t look(const struct service *service, const char *tenant, json_t **ret)
 {
         char owner[OWNER_LEN + 1];
@@ -177,7 +177,7 @@ json_t *template_store_build(const json_t *template, const char *id)
         return NULL;
 }
 
-/* Where it is in the list of a build's tags, or SIZE_MAX. */
+/* Index of a tag in a build's list, or SIZE_MAX. */
 static size_t place_of(const json_t *build, const char *tag)
 {
         const json_t *one;
@@ -244,7 +244,7 @@ int template_store_open(const struct service *service, enum template_store_kind 
         print_name(tenant, key, name);
         int fd = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0)
-                futimens(fd, NULL);        /* what is used stays */
+                futimens(fd, NULL);        /* the least recently used file is removed first */
         return fd;
 }
 
@@ -264,7 +264,7 @@ int template_store_file(const struct service *service, enum template_store_kind 
                           : fd;
 }
 
-/* Whether a template of this tenant has that layer. */
+/* Whether a template of this tenant uses the layer. */
 static bool is_needed(const json_t *templates, const char *name)
 {
         const json_t *template, *build;
@@ -280,9 +280,9 @@ static bool is_needed(const json_t *templates, const char *name)
 }
 
 struct census {
-        size_t n;                          /* of the owner's */
-        uint64_t bytes;                    /* of all */
-        char oldest[FILE_NAME_LEN + 5];    /* of the owner's that no template needs; "": there is none */
+        size_t n;                          /* files of the owner */
+        uint64_t bytes;                    /* of the files of all owners */
+        char oldest[FILE_NAME_LEN + 5];    /* the owner's least recently used file without a template; "": none */
         struct timespec used;
 };
 
@@ -315,7 +315,7 @@ static void count(int folder, const char *owner, const json_t *templates, struct
                 closedir(dir);
 }
 
-/* Those of the owner that were not used for the longest time go, until there is room for one of so many bytes. */
+/* Removes the owner's least recently used files, except layers of templates, until `bytes` more fit. */
 static int make_room(const struct service *service, enum template_store_kind kind, int folder, const char *tenant,
                      uint64_t bytes, struct csn_error *err)
 {
