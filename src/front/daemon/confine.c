@@ -20,7 +20,7 @@
 
 static unsigned landlock_abi;
 
-/* ---- who ---- */
+/* ---- the user ---- */
 
 static bool find_user(const char *name, struct confine *ret)
 {
@@ -40,7 +40,7 @@ static bool find_user(const char *name, struct confine *ret)
         return true;
 }
 
-/* Folders that are read for a request or at SIGHUP; what is not there need not be reached. */
+/* The first folder for requests or SIGHUP out of the user's reach, or NULL; missing folders do not count. */
 static const char *unreachable(const struct settings *settings, const struct confine *confine)
 {
         const struct {
@@ -52,7 +52,7 @@ static const char *unreachable(const struct settings *settings, const struct con
                 const char *path = wanted[i].path;
                 if (!path[0] || faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0)
                         continue;
-                /* As that user, and back; the rights in force follow the effective uid (capabilities(7)). */
+                /* Checks as the user, then returns; capabilities follow the effective uid (capabilities(7)). */
                 if (setegid(confine->gid) < 0 || seteuid(confine->uid) < 0)
                         return path;
                 int rc = faccessat(AT_FDCWD, path, wanted[i].how, AT_EACCESS);
@@ -65,7 +65,8 @@ static const char *unreachable(const struct settings *settings, const struct con
 #define JOURNALS "running"
 
 /*
- * What a daemon that died left there is read by the next one.  Another name of a file from elsewhere is none of ours.
+ * The next daemon reads the journals of a daemon killed before.  A file with another hard link is not ours, and stays
+ * unchanged.
  */
 static int give_journals(int folder, const struct confine *confine)
 {
@@ -89,7 +90,7 @@ static int give_journals(int folder, const struct confine *confine)
         return rc;
 }
 
-/* The folder and what is in it: the database, its log, its secret.  Links are not followed. */
+/* The folder and its files: the database, its log, its secret.  Links are not followed. */
 static int give(const struct confine *confine, struct csn_error *err)
 {
         static const char *const names[] = { "caisson.db", "caisson.db-wal", "caisson.db-shm", "store.secret",
@@ -145,7 +146,7 @@ static int choose_user(const struct settings *settings, struct confine *confine,
         snprintf(number, sizeof number, "%" PRIu64, settings->engine.uid_first + settings->engine.uid_count);
         if (!known && !find_user(number, confine))
                 confine->uid = confine->gid = 0;
-        /* Given first, for to reach it is to reach it as its owner. */
+        /* Given first: the user may reach the folder only as its owner. */
         if (confine->state_dir[0] && give(confine, err) < 0)
                 return -err->code;
         const char *path = confine->uid ? unreachable(settings, confine) : NULL;
@@ -164,9 +165,9 @@ static int choose_user(const struct settings *settings, struct confine *confine,
         return 0;
 }
 
-/* ---- what is left ---- */
+/* ---- rights of the daemon ---- */
 
-/* Whoever started us may want us to end with him, and the kernel forgets that with a change of user (prctl(2)). */
+/* Restores the parent-death signal wanted by our parent: a change of user clears the signal (prctl(2)). */
 static void end_with(pid_t parent, int signal)
 {
         prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0);
@@ -178,7 +179,7 @@ static int become(const struct confine *confine, struct csn_error *err)
 {
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(confine->gid, confine->gid, confine->gid) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "become group %u", confine->gid);
-        /* The bounding set is emptied while there is the right to. */
+        /* The bounding set is emptied while the capability to do so is left. */
         if (privs_bound(err) < 0)
                 return -err->code;
         if (geteuid() == 0 && setresuid(confine->uid, confine->uid, confine->uid) < 0)
@@ -198,8 +199,8 @@ static void dirname_of(char *path)
 }
 
 /*
- * The folders of gateway.key_file and of what it leads to: a new content is a new file, to which a rule for the old one
- * does not apply (landlock(7)).  "" without the setting.
+ * The folders of gateway.key_file and of its link target: a new content is a new file, and a rule for the old file does
+ * not apply (landlock(7)).  "" without the setting.
  */
 static void find_keys(const char *path, char ret_folder[static PATH_MAX], char ret_target[static PATH_MAX])
 {
@@ -243,14 +244,14 @@ static int make_rules(const struct settings *settings, const struct confine *con
                 { "/dev/null", LANDLOCK_WRITE },
                 { "/dev/urandom", LANDLOCK_READ },
                 { "/dev/random", LANDLOCK_READ },
-                { "/var/tmp", LANDLOCK_WRITE }, /* answers that wait, in files without a name */
+                { "/var/tmp", LANDLOCK_WRITE }, /* answers waiting in files without a name */
                 { own, LANDLOCK_READ },
                 { named, LANDLOCK_READ },
                 { settings->engine.policies_dir, LANDLOCK_READ },
                 { settings->engine.profiles_dir, LANDLOCK_READ },
                 { settings->engine.languages_dir, LANDLOCK_READ },
                 { backend_policies_dir(), LANDLOCK_READ },
-                /* Read again when they change, if the file permissions allow the user. */
+                /* Read again after a change, if the file permissions allow the user. */
                 { keys, LANDLOCK_READ },
                 { target, LANDLOCK_READ },
                 { settings->review.api_key_file, LANDLOCK_READ },

@@ -1,9 +1,9 @@
 /*
- * One connection to caissond: frames in, runs, frames out.
+ * A connection to caissond: frames in, runs, frames out.
  *
- * Nothing here waits.  What a client does not read is queued up to a ceiling; from CONNECTION_PAUSE on it is not
- * read from either, so it cannot ask for more than it takes.  Closing happens from the loop alone, so no
- * connection goes under the feet of who has just queued something for it.
+ * Nothing here blocks.  Output unread by the client is queued up to a ceiling; from CONNECTION_PAUSE on the daemon
+ * stops reading from the client, too, so a client cannot request more than it reads.  Only the loop closes connections,
+ * so a connection outlives each function queueing frames.
  */
 #include "front/daemon/daemon.h"
 
@@ -18,9 +18,9 @@
 
 #include "config.h"
 
-#define READS_AT_ONCE 64           /* of one connection, before another gets its turn */
+#define READS_AT_ONCE 64           /* of a connection, before another gets its turn */
 
-#define SENDS_AT_ONCE (MIB)        /* bytes to one connection, before another gets its turn */
+#define SENDS_AT_ONCE (MIB)        /* bytes to a connection, before another gets its turn */
 
 static const char ending[] = "the daemon is about to end";
 
@@ -51,7 +51,7 @@ static void drop_first(struct connection *connection)
         free(out);
 }
 
-/* False: the client is gone.  A client that reads fast gets a long record in several steps of the loop. */
+/* False: the client is gone.  A fast reader gets a long record in several steps of the loop. */
 static bool flush(struct connection *connection)
 {
         size_t left = SENDS_AT_ONCE;
@@ -74,10 +74,7 @@ static bool flush(struct connection *connection)
         return true;
 }
 
-/*
- * Takes the payload, which was allocated.  What the client has room for is sent; one that is gone is the loop's to
- * notice.
- */
+/* Takes the allocated payload, and sends as much as the socket takes.  The loop notices a closed connection. */
 static void queue_frame(struct connection *connection, enum frame_type type, uint32_t id, char *payload, size_t len)
 {
         bool is_first = !connection->queue;
@@ -93,7 +90,7 @@ static void queue_frame(struct connection *connection, enum frame_type type, uin
         if (connection->queued > CONNECTION_QUEUE_MAX) {
                 log_text(LOG_WARN, "a client of uid %u does not read its records; its connection ends",
                         connection->uid);
-                shutdown(connection->watch.fd, SHUT_RDWR);   /* the loop hears that and closes it */
+                shutdown(connection->watch.fd, SHUT_RDWR);   /* the loop sees the end and closes the connection */
         }
         if (is_first)
                 flush(connection);
@@ -147,7 +144,7 @@ void request_free(struct request *request)
         daemon_look(daemon);
 }
 
-/* Whose answer is there, or why there is none.  Takes the text. */
+/* Sends the answer, or an error unless `good`, and frees the request.  Takes the text. */
 static void answer(struct request *request, enum frame_type type, struct buf *text, bool good)
 {
         struct csn_error err;
@@ -162,7 +159,7 @@ static void answer(struct request *request, enum frame_type type, struct buf *te
         request_free(request);
 }
 
-/* Perhaps in a helper thread. */
+/* May run in a helper thread. */
 static void on_encode(void *owner, const struct run_result *result)
 {
         struct request *request = owner;
@@ -244,7 +241,7 @@ static void start_run(struct request *request)
                 run_cancel(request->run);
 }
 
-/* A request that is none is answered as one that cannot be checked. */
+/* A malformed request is answered by a check result, as is a program impossible to check. */
 static void start_check(struct request *request)
 {
         struct csn_error refusal = request->parse->error;
@@ -279,7 +276,7 @@ static void on_parsed(void *owner)
                 start_run(request);
 }
 
-/* The payload of the frame is the parser's from here on, if it is long. */
+/* A long payload belongs to the parser from here on. */
 static void start_parse(struct connection *connection)
 {
         const struct parse_kind runs = { .object = &object_run_request, .values_max = PARSE_VALUES_MAX },
@@ -307,7 +304,7 @@ void job_cancel(struct request *request)
                 source_check_cancel(&request->source_check);
 }
 
-/* They end, and nobody hears of them. */
+/* Cancels all requests of the connection; their results are dropped. */
 static void abandon_jobs(struct connection *connection)
 {
         for (struct request *request = connection->daemon->requests; request; request = request->next)
@@ -331,7 +328,7 @@ static int refuse_request(const struct connection *connection, struct csn_error 
         return 0;
 }
 
-/* The same holder as that of requests over HTTP on the socket beside this one. */
+/* The holder is the same as for HTTP requests of this uid on the local socket. */
 static int charge(struct connection *connection, uint64_t bytes, struct csn_error *err)
 {
         char name[40];
@@ -404,7 +401,7 @@ static void take_frame(struct connection *connection)
                 break;
         case FRAME_CANCEL:
                 request = find_request(connection, connection->reader.frame.id);
-                if (request)   /* else it ended while the client asked */
+                if (request)   /* else the request has ended meanwhile */
                         job_cancel(request);
                 break;
         default:
@@ -440,7 +437,7 @@ static void watch_rate(struct connection *connection)
         }
 }
 
-/* A client that is not read from is not slow. */
+/* A paused client is not slow. */
 static void on_window(struct timer *timer)
 {
         struct connection *connection = timer->owner;
@@ -542,7 +539,7 @@ static bool is_idle(const struct connection *connection)
         return !connection->requests_n && !connection->queue && !connection->closing;
 }
 
-/* End the oldest idle connection of the user that has most, so that idle and half-open connections lock out nobody. */
+/* End the oldest idle connection of the user with the most, so that idle and half-open connections lock out no user. */
 static void make_room(const struct daemon *daemon, const struct connection *newest)
 {
         struct connection *victim = NULL;
@@ -560,7 +557,7 @@ static void make_room(const struct daemon *daemon, const struct connection *newe
                 connection_end(victim);
 }
 
-/* Whether there are too many connections, or too many of one user for the last places. */
+/* Whether there are too many connections, or too many of this user for the last places. */
 static bool is_full(const struct connection *connection)
 {
         const struct daemon *daemon = connection->daemon;

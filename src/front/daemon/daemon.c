@@ -1,9 +1,9 @@
 /*
- * caissond: one engine, whose clients are connections to a socket.
+ * caissond: an engine with clients connected to a socket.
  *
- * The life of the daemon is the order of its states: it serves; told to end it takes no more requests and
- * lets runs go on for engine.shutdown_ms; then it kills them; then clients may read their last frames; then it
- * is over.  Each state has a deadline, so it always ends.
+ * The states in order: SERVING; DRAINING, when told to end: no new requests, and runs go on for engine.shutdown_ms;
+ * CANCELLING: runs are killed; FLUSHING: clients read their last frames; OVER.  Each state has a deadline, so the
+ * daemon always ends.
  */
 #include "front/daemon/daemon.h"
 #include "front/views/log_reader.h"
@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 
 #define CANCEL_US (15 * 1000000ULL)    /* collecting files of a killed run has this long as well */
-#define FLUSH_US (2 * 1000000ULL)      /* for a client to read what is left */
+#define FLUSH_US (2 * 1000000ULL)      /* for a client to read its last frames */
 #define ACCEPTS_AT_ONCE 4              /* a refused client keeps its descriptor until the next round of the loop */
 #define CLEAN_US (60 * 1000000ULL)
 /*
@@ -53,7 +53,7 @@ static int accept_one(struct daemon *daemon)
 
 static void enter(struct daemon *daemon, enum daemon_state state);
 
-/* A state that has nothing left to wait for gives way to the next; so it is with one that is late. */
+/* A state with nothing left to wait for gives way to the next, and so does a state past its deadline. */
 static void next_state(struct daemon *daemon, bool late)
 {
         bool working = daemon_is_working(daemon);
@@ -71,8 +71,8 @@ static void on_deadline(struct timer *timer)
 }
 
 /*
- * Whoever has connected and was not accepted yet is told so, and can run its program itself; of a socket of the
- * service manager it is the next daemon that accepts them.
+ * Clients not accepted yet are refused, and can run their programs themselves; on a socket of the service manager the
+ * next daemon accepts such clients.
  */
 static void stop_accepting(struct daemon *daemon)
 {
@@ -110,7 +110,7 @@ static void enter(struct daemon *daemon, enum daemon_state state)
 
 /* ---- signals ---- */
 
-/* The first lets runs end, the second kills them and lets clients hear of it, the third waits for nobody. */
+/* The first signal lets runs end, the second kills runs and lets clients read the results, the third ends at once. */
 static void on_signal(struct watch *watch, uint32_t what)
 {
         struct daemon *daemon = watch->owner;
@@ -137,7 +137,7 @@ static void on_signal(struct watch *watch, uint32_t what)
                 enter(daemon, daemon->state == DRAINING ? CANCELLING : OVER);
 }
 
-/* Only root could start another one, and we are not root any more: the next daemon has one. */
+/* Only root can start a helper, and the daemon is not root any more: the next daemon starts a new helper. */
 static void on_helper_lost(struct daemon *daemon, const char *helper, const char *why)
 {
         err_set(&daemon->failure, CSN_E_SYSTEM, 0,
@@ -189,7 +189,7 @@ static void on_connection(struct watch *watch, uint32_t what)
         for (int i = 0; i < ACCEPTS_AT_ONCE && sys == 0; i++)
                 sys = accept_one(daemon);
         if (sys == EMFILE || sys == ENFILE || sys == ENOMEM || sys == ENOBUFS) {
-                /* The connection stays in the queue, and would wake us for ever. */
+                /* The connection stays in the queue, and would wake the loop for ever. */
                 log_text(LOG_ERROR, "accept: %s", strerrordesc_np(sys));
                 loop_unwatch(daemon->loop, &daemon->listener);
                 loop_timer(daemon->loop, &daemon->again, AGAIN_US);
@@ -216,7 +216,7 @@ static void on_checkpoint(struct job *job)
         daemon->checkpoint_error = (struct csn_error){ 0 };
 }
 
-/* The folder is the store's, which is closed after the helper threads have ended. */
+/* The folder belongs to the store, closed after the end of the helper threads. */
 static void on_discard(void *owner, const char *share, int dir_fd, const char *name)
 {
         const struct daemon *daemon = owner;
@@ -264,7 +264,7 @@ static void on_clean(struct timer *timer)
         loop_timer(daemon->loop, &daemon->clean, over ? CLEAN_US : 0);
 }
 
-/* On a full disk it serves what it can, and says so. */
+/* On a disk too full for the reserve the daemon serves all the same, with a warning. */
 static int open_store(struct daemon *daemon, struct csn_error *err)
 {
         struct csn_error full;
@@ -317,9 +317,9 @@ static int open_api(struct daemon *daemon, struct csn_error *err)
                                    daemon->uids_n, err);
 }
 
-/* ---- in order ---- */
+/* ---- start and end ---- */
 
-/* Each run has several descriptors, and the usual soft limit of 1024 is for programs that use select(2). */
+/* Each run has several descriptors, and the usual soft limit of 1024 is for programs with select(2). */
 static int raise_descriptors(const struct settings *settings, struct csn_error *err)
 {
         struct rlimit limit;
@@ -341,7 +341,7 @@ static int raise_descriptors(const struct settings *settings, struct csn_error *
         return 0;
 }
 
-/* The daemon works without it, so what is in the way is only told. */
+/* The daemon works without a log, so an error is only a warning. */
 static void keep_log(const struct settings *settings)
 {
         struct csn_error err;
@@ -356,7 +356,7 @@ static void keep_log(const struct settings *settings)
         arena_done(&arena);
 }
 
-/* The name in the file system, the port below 1024: what may need rights that we give up. */
+/* The name in the file system and a port below 1024 may need rights given up later. */
 static int bind_sockets(struct daemon *daemon, struct csn_error *err)
 {
         const char *http = daemon->settings->engine.http;
@@ -367,7 +367,7 @@ static int bind_sockets(struct daemon *daemon, struct csn_error *err)
         return daemon->http_ours ? http_bind(http, &daemon->http_fd, err) : 0;
 }
 
-/* Half of the time in which the service manager wants to hear that this loop turns. */
+/* Runs at half the watchdog interval of the service manager. */
 static void on_watchdog(struct timer *timer)
 {
         struct daemon *daemon = timer->owner;
@@ -387,13 +387,13 @@ static void tell_ready(struct daemon *daemon)
                 on_watchdog(&daemon->watchdog);
 }
 
-/* What is parsed from here on comes from strangers. */
+/* From here on the daemon parses input of strangers. */
 static int give_up_rights(struct daemon *daemon, struct csn_error *err)
 {
         struct settings *settings = daemon->settings;
         struct confine *confined = &daemon->confine;
         const char *http = settings->engine.http;
-        /* Where it is depends on who asks. */
+        /* The default state folder depends on the user, so the path is fixed before the user changes. */
         settings->engine.state_dir = settings_state_dir(settings, &settings->arena);
         if (daemon->http_fd >= 0 || (settings->engine.log_bytes && io_make_folders(settings->engine.state_dir) == 0))
                 snprintf(confined->state_dir, sizeof confined->state_dir, "%s", settings->engine.state_dir);
@@ -414,7 +414,7 @@ static struct packages *take_packages(struct daemon *daemon)
         return packages;
 }
 
-/* A daemon that keeps no state has no folder of layers, and needs none unless its settings speak of packages. */
+/* A daemon without state has no folder of layers, and needs none unless its settings name packages. */
 static int open_packages(struct daemon *daemon, struct csn_error *err)
 {
         const struct settings *settings = daemon->settings;
@@ -518,7 +518,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
         daemon.watchdog = (struct timer){ .fired = on_watchdog, .owner = &daemon };
         notify_open();
         mallopt(M_MMAP_THRESHOLD, MAPPED_MIN);
-        settings->engine.allow_host = false;   /* it would give our rights to whoever may connect */
+        settings->engine.allow_host = false;   /* the host backend would give our rights to all clients */
         loop_set_batch_scheduling();
         log_set_format((enum log_format)settings->engine.log_format);
         for (size_t i = 0; i < settings->notes_n; i++)
@@ -547,7 +547,7 @@ int daemon_serve(const struct settings_sources *sources, struct settings *settin
                 helpers_remove_sockets();
         endpoint_close(&daemon.endpoint);
         fd_close(&daemon.signals.fd);
-        while (daemon.requests)   /* of an engine that failed */
+        while (daemon.requests)   /* after a failure of the engine */
                 request_free(daemon.requests);
         tools_close(daemon.tools);
         packages_free(daemon.packages);

@@ -1,4 +1,4 @@
-/* The HTTP fronts of the daemon: one line for each.  OpenAPI and the page /docs show them in this order. */
+/* The HTTP fronts of the daemon: a line for each.  OpenAPI and the page /docs follow this order. */
 #include "front/daemon/fronts.h"
 
 #define FRONTS(X) \

@@ -1,8 +1,8 @@
 /*
- * SIGHUP: settings and policies once more.
+ * SIGHUP: settings and policies are read again.
  *
- * Everything is read and judged before anything is changed, so a configuration with an error in it changes nothing.
- * What cannot change while the daemon runs is named, and waits for a restart.
+ * Everything is read and checked before anything changes, so a configuration with an error changes nothing.  Settings
+ * fixed while the daemon runs are logged, and wait for a restart.
  */
 #include "front/daemon/daemon.h"
 
@@ -25,7 +25,7 @@ static void on_changed(void *owner, const struct setting *setting, const char *w
         }
 }
 
-/* A file that is wrong is told now, and not to the first who needs it. */
+/* Reports a faulty policy file now, and not at its first use. */
 int daemon_test_policies(const struct settings *settings, struct csn_error *err)
 {
         struct policies *policies = NULL;
