@@ -46,8 +46,8 @@ static void ignore_over(void *owner, bool whole)
 }
 
 /*
- * A run with a stream of events continues without a reader, for a later request of its record: no client of MCP sends
- * one.
+ * A run with a stream of events continues without a reader, for a later request of its record.  Clients of MCP send no
+ * such request, so the run is deleted.
  */
 static void drop_run(struct mcp_call *call)
 {
@@ -60,7 +60,7 @@ static void drop_run(struct mcp_call *call)
                 .trace = &call->http->trace };
         if (call->run)
                 http_internal_request(call->service->inner, &asked, &inner, NULL)->key =
-                        NULL; /* it may outlive the request that had it */
+                        NULL; /* the internal request may outlive the client's request and its key */
 }
 
 static struct mcp_call **place_of(struct mcp_call *call)
@@ -258,7 +258,7 @@ static void on_begun(void *owner, unsigned status, const char *type)
         call->lines = strcmp(type, "application/x-ndjson") == 0;
 }
 
-/* Lines of events are taken one by one; all else is kept.  `from`: where bytes begin that no search has seen. */
+/* Events are taken line by line; all other bytes are kept.  `from`: start of the bytes not searched yet. */
 static void take_lines(struct mcp_call *call, size_t from)
 {
         struct buf *answer = &call->answer;

@@ -1,11 +1,11 @@
 /*
  * The answer of a route as the result of a tool, or as the content of a resource: the record as structured content, its
- * text for the model, images that were shown or kept, and links to files that are kept.
+ * text for the model, images shown or kept, and links to kept files.
  *
  * A result has memory of its own, because a helper thread makes the message of a long answer:
  *
  *   mcp_give   loop      take the answer from the call
- *   work       thread    read the answer, add blocks up to an image that is to be fetched, or write the message
+ *   work       thread    read the answer, add blocks up to an image to fetch, or write the message
  *   on_worked  loop      send the message; or fetch an image, which the next work() adds as a block
  */
 #include "front/mcp/mcp.h"
@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "front/views/views.h"
 
-#define AT_ONCE_MAX (16 * KIB)             /* bytes of the answers of which the loop makes the message */
+#define AT_ONCE_MAX (16 * KIB)             /* bytes of answers up to which the loop makes the message */
 
 struct mcp_result {
         struct job job;
@@ -28,13 +28,13 @@ struct mcp_result {
         const char *problem;               /* the route refused the request; NULL: no */
 
         struct buf answer;                 /* of the route, or an image */
-        bool is_event;                     /* the last event of a run, of which the record is a member */
+        bool is_event;                     /* the answer is the last event of a run, with the record as a member */
         unsigned status;                   /* of an image */
         size_t bytes;                      /* of all answers */
 
         json_t *content, *record;          /* blocks so far */
         size_t at, images;                 /* number of the record's files done; number of images in content */
-        const char *fetch;                 /* path of the image that comes next, or NULL */
+        const char *fetch;                 /* path of the next image to fetch, or NULL */
         char *text;                        /* the message */
         size_t len;
 };
@@ -152,7 +152,7 @@ static void give_resource(struct mcp_result *result)
 
 /* ---- a record ---- */
 
-/* The value of the last expression, which is nowhere in what was printed. */
+/* The value of the last expression, which is not part of the output. */
 static void add_value(struct mcp_result *result, json_t *record)
 {
         json_t *value = json_object_get(record, "result"), *json = json_object_get(value, "value");
@@ -170,7 +170,7 @@ static void add_value(struct mcp_result *result, json_t *record)
                 add_text(result, "... (value truncated)", strlen("... (value truncated)"));
 }
 
-/* In the form that the request or its profile names; this form has all that a model is to read. */
+/* In the form named by the request or its profile; this form is complete for a model. */
 static void add_form(struct mcp_result *result, const struct run_result *run)
 {
         struct buf buf;
@@ -185,7 +185,7 @@ static void add_plain(struct mcp_result *result, json_t *record, struct run_resu
 {
         struct buf buf;
         buf_init(&buf, MCP_ANSWER_MAX);
-        UNMARK(run, run_result, result);   /* add_value() gives it */
+        UNMARK(run, run_result, result);   /* added by add_value() */
         render_text(text_form_PLAIN, run, &buf);
         /* Where nothing was printed, a value says enough. */
         if (buf.len > 1 || !json_is_object(json_object_get(record, "result")))
@@ -196,7 +196,7 @@ static void add_plain(struct mcp_result *result, json_t *record, struct run_resu
         buf_done(&buf);
 }
 
-/* As a model reads it.  A record of ours that cannot be read is told as JSON. */
+/* The record as text for a model; of an unreadable record the error. */
 static void add_rendered(struct mcp_result *result, json_t *record)
 {
         struct arena arena = { 0 };
@@ -211,7 +211,7 @@ static void add_rendered(struct mcp_result *result, json_t *record)
         arena_done(&arena);
 }
 
-/* What was shown has its images in base64 already. */
+/* Displays have their images in base64 already. */
 static void add_displays(struct mcp_result *result, json_t *record)
 {
         static const char *const types[] = { "image/png", "image/jpeg" };
@@ -222,7 +222,7 @@ static void add_displays(struct mcp_result *result, json_t *record)
                         json_t *data = json_object_get(json_object_get(display, "data"), types[i]);
                         struct arena arena = { 0 };
                         struct bytes bytes;
-                        /* The program says that it is an image; clients hand it on to who believes that. */
+                        /* The program only claims an image type, and clients pass the type on: check the bytes. */
                         if (json_string_length(data) <= MCP_IMAGE_MAX * 4 / 3 && json_is_string(data) &&
                                 model_unbase64(&arena, json_string_value(data), json_string_length(data), &bytes) &&
                                 image_type(bytes.bytes, bytes.len))
@@ -238,7 +238,7 @@ static void give_record(struct mcp_result *result)
         give(result, result->record, !status || strcmp(status, status_name(status_COMPLETED)) != 0);
 }
 
-/* Files that are kept, one after the other, up to an image, which is fetched. */
+/* Kept files in order, up to an image to fetch. */
 static void add_files(struct mcp_result *result)
 {
         json_t *files = json_object_get(result->record, "files");

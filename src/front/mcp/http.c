@@ -1,9 +1,9 @@
 /*
- * The messages of the Model Context Protocol over HTTP ("Streamable HTTP"): one POST for each, whose answer is JSON, or
- * a stream of events where something is told before it.
+ * The messages of the Model Context Protocol over HTTP ("Streamable HTTP"): a POST for each, answered by JSON, or by a
+ * stream of events if notifications precede the answer.
  *
- * A stream that breaks is not taken up again, in either revision: nothing is kept of it, so its request ends with its
- * client. There is nothing that the server says of its own in the older revision, and so no stream for GET.
+ * A broken stream is not resumed in either revision: no event is kept, so the request of a stream ends with its client.
+ * In the older revision the server sends nothing of its own, so there is no stream for GET.
  */
 #include "front/mcp/mcp.h"
 
@@ -11,16 +11,16 @@
 
 #include <stdio.h>
 
-#define PUSH_BYTES (64 * KIB)              /* of an answer at once */
+#define PUSH_BYTES (64 * KIB)              /* of an answer, queued at once */
 
 struct post {
         struct http_request *request;
-        struct mcp_call *call;             /* NULL: it is answered, or not begun */
+        struct mcp_call *call;             /* NULL: answered, or not begun */
         struct timer keepalive;
-        bool streams;                      /* it has begun as a stream of events */
+        bool streams;                      /* the answer has begun as a stream of events */
         struct last {
                 char *text;                /* the answer of a stream, or NULL */
-                size_t len, at;            /* at: bytes of the event that are queued */
+                size_t len, at;            /* at: bytes of the event already queued */
         } last;
 };
 
@@ -86,7 +86,7 @@ static struct buf event_of(json_t *message)
         return event;
 }
 
-/* What does not fit is lost, as what a slow reader is told of progress may be. */
+/* An event without room is dropped: a slow reader may miss progress. */
 static void on_note(void *owner, json_t *message)
 {
         struct post *post = owner;
@@ -99,7 +99,7 @@ static void on_note(void *owner, json_t *message)
         buf_done(&event);
 }
 
-/* The next bytes of the event that carries an answer, at most PUSH_BYTES; NULL: the event is sent. */
+/* The next bytes of the event with the answer, at most PUSH_BYTES; NULL: the event is sent. */
 static const char *piece_of(const struct last *last, size_t *ret_len)
 {
         const struct bytes parts[] = { { (char *)(uintptr_t)EVENT_BEGIN, strlen(EVENT_BEGIN) },
@@ -113,7 +113,7 @@ static const char *piece_of(const struct last *last, size_t *ret_len)
         return NULL;
 }
 
-/* The answer is not: it goes out as it is read. */
+/* The answer is never dropped: its event is sent as fast as the client reads. */
 static void push(struct http_request *request)
 {
         struct post *post = request->owner;
@@ -156,11 +156,11 @@ static void take(struct http_request *request, struct mcp_session *session, cons
                 request->gone = on_gone;
 }
 
-/* ---- the newer revision: headers repeat what the message says ---- */
+/* ---- the newer revision: headers repeat members of the message ---- */
 
 #define CODED "=?base64?"
 
-/* Without the blanks around it (RFC 9110, 5.5), of which libmicrohttpd leaves those behind it. */
+/* Without the blanks around the value (RFC 9110, 5.5): libmicrohttpd leaves blanks at its end. */
 static const char *value_of(struct http_request *request, const char *name)
 {
         const char *value = http_header(request, name);
@@ -170,7 +170,7 @@ static const char *value_of(struct http_request *request, const char *name)
         return value ? arena_copy(&request->arena, value, len) : NULL;
 }
 
-/* A header's value; NULL: it is none that may be. */
+/* A header's value, decoded; NULL: malformed. */
 static const char *decoded(struct http_request *request, const char *value)
 {
         size_t len = strlen(value), begin = strlen(CODED);
@@ -194,7 +194,7 @@ static const char *name_of(const struct rpc *rpc)
         return NULL;
 }
 
-/* What differs, or NULL. */
+/* The difference between headers and message, or NULL. */
 static const char *mismatch(struct http_request *request, const struct rpc *rpc, const char *version)
 {
         const char *in_head = value_of(request, "MCP-Protocol-Version"), *method = value_of(request, "Mcp-Method");
@@ -224,7 +224,7 @@ static void take_modern(struct http_request *request, const struct rpc *rpc, con
                 take(request, NULL, rpc);
 }
 
-/* ---- the older one: sessions ---- */
+/* ---- the older revision: sessions ---- */
 
 static void initialize(struct http_request *request, const struct rpc *rpc)
 {

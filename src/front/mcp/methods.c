@@ -1,7 +1,7 @@
 /* The methods of the Model Context Protocol, by revision; see mcp.h. */
 #include "front/mcp/mcp.h"
 
-/* The oldest first; those of 2025 are spoken with a session. */
+/* Oldest first; the revisions of 2025 need a session. */
 static const char *const versions[] = { "2025-06-18", MCP_LEGACY, MCP_MODERN };
 
 bool mcp_knows_version(const char *version)
@@ -12,7 +12,7 @@ bool mcp_knows_version(const char *version)
         return false;
 }
 
-/* Those without sessions: the others are not asked for in this way. */
+/* Lists only the revision without sessions: the others are requested by initialize. */
 json_t *mcp_versions(const char *requested)
 {
         return json_pack("{s:[s], s:s}", "supported", MCP_MODERN, "requested", requested);
@@ -76,7 +76,7 @@ static void on_set_level(struct mcp_call *call)
         mcp_answer(call, json_object());
 }
 
-/* The answer stays open; what comes on it is mcp_changed()'s. */
+/* The answer stays open for notifications of mcp_changed(). */
 static void on_listen(struct mcp_call *call)
 {
         json_t *wanted = json_object_get(call->params, "notifications");
@@ -116,7 +116,7 @@ static const struct { const char *name; int revisions; void (*run)(struct mcp_ca
 
 /* ---- requests ---- */
 
-/* What each request of the newer revision says of itself.  False: it is answered. */
+/* Checks params._meta of a request of the newer revision.  False: the request is answered. */
 static bool check_meta(struct mcp_call *call, json_t *meta)
 {
         const char *version = json_string_value(json_object_get(meta, MCP_META "protocolVersion"));
@@ -141,7 +141,7 @@ static bool check_meta(struct mcp_call *call, json_t *meta)
         return true;
 }
 
-/* Whether it may go on; false: it is answered. */
+/* Whether the request may go on; false: the request is answered. */
 static bool check_session(struct mcp_call *call, const char *method)
 {
         size_t n = 0;
@@ -177,7 +177,7 @@ static bool check(struct mcp_call *call, const char *method)
         return true;
 }
 
-/* Whether a call that has begun is still there is known by this alone: it may have been answered from within. */
+/* Records an answer given while mcp_take() runs: the call is freed then. */
 struct watched {
         const struct mcp_transport *transport;
         void *owner;

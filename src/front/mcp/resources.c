@@ -1,4 +1,4 @@
-/* Files as resources: those that are kept, and those of sandboxes; a prompt, and what arguments can be completed to. */
+/* Resources: kept files, and files of sandboxes; a prompt; and the completion of arguments. */
 #include "front/mcp/mcp.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- resources/list ---- */
 
-/* Who keeps nothing, or may not see it, sees nothing. */
+/* A caller without kept files, or without the right to see files, gets an empty list. */
 static void on_listed(struct mcp_call *call)
 {
         json_t *answer = call->status == MHD_HTTP_OK ? mcp_json(call) : NULL, *list = json_array(),
@@ -75,7 +75,7 @@ static void on_read(struct mcp_call *call)
         }
 }
 
-/* The type that was noted when the file was kept. */
+/* The type noted when the file was kept. */
 static void on_info(struct mcp_call *call)
 {
         json_t *info = call->status == MHD_HTTP_OK ? mcp_json(call) : NULL;
@@ -97,7 +97,7 @@ static int hex_of(char c)
                                        : -1;
 }
 
-/* %XX as RFC 3986 has it; NULL: that is none, or a NUL. */
+/* Decodes %XX (RFC 3986); NULL: malformed, or a NUL. */
 static char *unescape(struct arena *arena, const char *text)
 {
         char *copy = arena_text(arena, "%s", text), *to = copy;

@@ -1,8 +1,8 @@
 /*
- * The tools: each is a route of the HTTP interface in a line of a table.
+ * The tools: each is a route of the HTTP interface, in a row of a table.
  *
- * Arguments are what stands for {…} in its path, its query, and its body, which is an object of fields.def; so the
- * schema of a tool is made of these, and the route judges the arguments again.
+ * Arguments replace {…} in the path, or go into the query or the body, an object of fields.def.  So a tool's schema is
+ * made of its parameters and its fields, and the route checks the arguments again.
  */
 #include "front/mcp/mcp.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define PARAMS_MAX 4
-#define PARAM_BYTES_MAX 4096               /* of an argument that stands in a path or a query */
+#define PARAM_BYTES_MAX 4096               /* of an argument in a path or a query */
 
 enum place { NOWHERE, IN_PATH, IN_QUERY, AS_BODY, AS_BASE64 };
 
@@ -20,19 +20,19 @@ struct param {
         enum place place;
         bool required, number;
         const char *text;
-        const char *usually;               /* of one in the query, where it is not given; NULL: nothing */
+        const char *usually;               /* default of a parameter in the query; NULL: none */
 };
 
 struct mcp_tool {
         const char *name, *title, *text;
         const char *method, *path;
         struct param params[PARAMS_MAX];
-        const struct object *takes;        /* of its body, or NULL */
-        const char *fields, *required;     /* of these; required NULL with a run_request: the profile decides */
-        const char *usually;               /* JSON: members of the body that are not given, or NULL */
+        const struct object *takes;        /* object of the body, or NULL */
+        const char *fields, *required;     /* of the body; required NULL with a run_request: the profile decides */
+        const char *usually;               /* JSON: default members of the body, or NULL */
         const struct object *gives;        /* NULL: no JSON */
         enum mcp_gives how;
-        bool events;                       /* the route can tell what happens */
+        bool events;                       /* the route can send events */
         bool reads, destroys, repeats, outside;   /* readOnlyHint, destructiveHint, idempotentHint, openWorldHint */
 };
 
@@ -40,7 +40,7 @@ struct mcp_tool {
 #define CONTEXT { "context", IN_PATH, true, false, "The context's id." }
 #define PATH(text) { "path", IN_QUERY, true, false, text " From /home/user on unless it is absolute." }
 
-/* A program that is not ended would let its caller wait for ever. */
+/* A program without a time limit could make its caller wait for ever. */
 #define COMMAND_TIME "{\"timeout_ms\": 120000}"
 
 static const struct mcp_tool tools[] = {
@@ -211,7 +211,7 @@ static const struct mcp_tool tools[] = {
 
 /* ---- tools/list ---- */
 
-/* Names of {…} are the routes' own; a tool says which kind of id it is. */
+/* Names in {…} differ between routes and tools: a tool names the kind of the id. */
 static bool same_pattern(const char *one, const char *other)
 {
         while (*one && *one == *other) {
@@ -284,7 +284,7 @@ int mcp_describe(const struct mcp_call *call, const char *name, struct buf *buf,
         return rc;
 }
 
-/* NULL: a profile or a policy is wrong, and that is answered. */
+/* NULL: a profile or a policy is wrong; the call is answered. */
 static json_t *text_of(struct mcp_call *call, const struct mcp_tool *tool)
 {
         struct csn_error err;
@@ -356,7 +356,7 @@ static bool is_field(const struct mcp_tool *tool, const char *name)
 
 /* The arguments of a call as the request to the route of the tool. */
 struct asked {
-        const struct mcp_tool *tool;       /* NULL: there is no such tool, or the message calls none */
+        const struct mcp_tool *tool;       /* NULL: no such tool, or the message calls none */
         bool no_object;                    /* the arguments are no object */
         char error[400];                   /* in the arguments; "": none */
         char path[400];
@@ -378,7 +378,7 @@ static bool refuse(struct asked *asked, const char *fmt, ...)
         return false;
 }
 
-/* One segment of a path: an id has none of the characters that would end it. */
+/* A segment of a path: an id has no characters to end the segment. */
 static bool put_in_path(struct asked *asked, const struct param *param, const char *value)
 {
         char before[400], name[40];
@@ -445,7 +445,7 @@ static bool put_missing(struct asked *asked, const json_t *arguments)
         return true;
 }
 
-/* body: gets the arguments that are members of the body. */
+/* body: gets the arguments for members of the body. */
 static bool take_arguments(struct asked *asked, json_t *arguments, json_t *body, struct arena *arena)
 {
         const char *name;
@@ -462,16 +462,16 @@ static bool take_arguments(struct asked *asked, json_t *arguments, json_t *body,
         return put_missing(asked, arguments);
 }
 
-/* What the loop knows and the converter needs, which may be in a helper thread. */
+/* Facts known to the loop, for the converter in a helper thread. */
 struct mcp_context {
         bool keeps;                        /* files of runs can be kept */
-        bool has_language;                 /* the daemon's profile gives one */
-        bool fresh;                        /* and has the session mode files: each execution has a new interpreter */
+        bool has_language;                 /* the daemon's profile names a language */
+        bool fresh;                        /* its session mode is files: each execution has a new interpreter */
 };
 
 /*
- * Files are kept where they can be: a client has no other way to them.  `renamed`: the tool was called code_execution,
- * whose language is Python where the call names none.
+ * Files are kept where possible: a client has no other access to files.  `renamed`: the call names code_execution, with
+ * Python as its default language.
  */
 static void add_usual(const struct mcp_tool *tool, json_t *body, const struct mcp_context *context, bool renamed)
 {
@@ -528,7 +528,7 @@ void *mcp_convert(json_t *message, const struct csn_error *error, void *context,
         const char *method = json_string_value(json_object_get(message, "method"));
         json_t *params = json_object_get(message, "params");
         const char *name = json_string_value(json_object_get(params, "name"));
-        /* LinX' name of the tool is accepted and not listed: a model would choose between two that do the same. */
+        /* LinX' name of the tool is accepted and not listed: a model would choose between two equal tools. */
         bool renamed = name && strcmp(name, "code_execution") == 0;
         (void)error;
         if (renamed)
@@ -560,7 +560,7 @@ static void give_error(struct mcp_call *call, const char *text)
                         words ? words : json_string("the arguments are wrong"), "isError", 1));
 }
 
-/* A record that is longer than an event may be is not among the events, and can be asked for. */
+/* A record too long for an event is missing in the events, and is requested instead. */
 static void on_tool_answered(struct mcp_call *call)
 {
         if (call->lines && call->status == MHD_HTTP_OK && call->run && !call->has_record)
@@ -569,7 +569,7 @@ static void on_tool_answered(struct mcp_call *call)
                 mcp_give(call, call->tool->how);
 }
 
-/* Of the file that a tool reads, as resources/read takes it but for %XX. */
+/* URI of the file read by a tool, as in resources/read, but without %XX. */
 static const char *uri_of(struct mcp_call *call, const struct asked *asked)
 {
         const char *path = "";
