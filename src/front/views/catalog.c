@@ -1,4 +1,4 @@
-/* What there is, as JSON: profiles and policies, for the command line and for HTTP. */
+/* Profiles and policies as JSON, for the command line and for HTTP. */
 #include "front/views/views.h"
 
 #include "backend/backend.h"
@@ -40,7 +40,7 @@ int front_profile(const struct settings *settings, const char *name, struct aren
         if (profile_find(settings, name, arena, ret, err) < 0)
                 return -err->code;
         bool host = ret->request.backend && strcmp(ret->request.backend, "host") == 0;
-        /* The host backend is refused where it is not allowed, and can be shown all the same. */
+        /* The host backend is refused unless allowed, but its profile can be shown all the same. */
         struct settings allowing = *settings;
         allowing.engine.allow_host = true;
         if (host)

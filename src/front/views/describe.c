@@ -1,19 +1,18 @@
 /*
- * What a model is told of run_code: only what is true of a profile on this host, now.
+ * The description of run_code for a model: only facts of a profile on this host, now.
  *
- * A text that somebody writes once is wrong after the next change of a setting, and a model that was told of a library
- * which is not there writes a program that fails.  So each sentence comes from where its fact is: the languages from
- * their interpreters, the limits from the whole request that the profile makes, what is refused from the policy's
- * rules.
+ * A fixed text is wrong after the next change of a setting, and a model told of a missing library writes a program that
+ * fails.  So each sentence comes from the source of its fact: the languages from their interpreters, the limits from
+ * the complete request of the profile, the refusals from the policy's rules.
  */
 #include "front/views/views.h"
 
 #include <fnmatch.h>
 #include <unistd.h>
 
-#define REFUSED_MAX 60                     /* names that are listed */
+#define REFUSED_MAX 60                     /* names listed */
 
-/* Modules that models like to use; a package of Debian's or of pip's is a folder or a file of that name. */
+/* Modules popular with models; a package of Debian or pip is a folder or a file of the same name. */
 static const char *const libraries[] = {
         "numpy",
         "pandas",
@@ -92,7 +91,7 @@ static bool has_library(const char *name)
         return false;
 }
 
-/* ---- what the policy says to it; NULL: there is none ---- */
+/* ---- the policy; NULL: none ---- */
 
 static int severity_of(const json_t *json)
 {
@@ -119,7 +118,7 @@ static bool is_among(json_t *patterns, const char *name)
         return false;
 }
 
-/* Imports of any name are refused, but for those that the policy or the profile allows. */
+/* Whether imports of any name are refused, except names allowed by the policy or the profile. */
 static bool is_short_list(json_t *policy)
 {
         size_t i;
@@ -149,7 +148,7 @@ static bool is_refused(json_t *policy, const struct run_request *whole, const ch
 
 /* ---- more sentences ---- */
 
-/* The imported image of Python programs; NULL: they have the libraries of this host. */
+/* The imported image of Python programs; NULL: the libraries of this host. */
 static const char *imported_image(const struct settings *settings, const struct run_request *whole)
 {
         const char *name = HAS(whole, run_request, image) ? whole->image : settings->images.python;
@@ -199,7 +198,7 @@ static void add_network(struct buf *buf, const struct run_request *whole)
         }
 }
 
-/* Each once; what is refused but for a short list is told by the list. */
+/* Each name once; "*" is left out, because add_allowed() lists its exceptions. */
 static void add_patterns(struct buf *buf, json_t *patterns, json_t *told, bool *first)
 {
         size_t i;
@@ -246,7 +245,7 @@ static void add_allowed(struct buf *buf, json_t *policy, const struct run_reques
         buf_printf(buf, "%s.\n", first ? "none" : "");
 }
 
-/* *ret: as JSON, or NULL where programs are not looked at. */
+/* *ret: as JSON, or NULL if programs are not checked. */
 static int find_policy(const struct settings *settings, const char *name, json_t **ret, struct csn_error *err)
 {
         struct policies *policies = NULL;
@@ -307,7 +306,7 @@ static void add_tools(struct buf *buf, const struct tools_request *tools, const 
         buf_printf(buf, ". tools.list_tools() names them, tools.get_tool_info(NAME) says what one takes.\n");
 }
 
-/* As JSON strings: a name is somebody's to choose, and must not be able to look like a sentence of ours. */
+/* As JSON strings: a user chooses the names, and a name must not look like a sentence of ours. */
 static void add_files(struct buf *buf, const struct describe *about)
 {
         bool first = true;
@@ -340,7 +339,7 @@ static void add_session(struct buf *buf, const struct describe *about)
         buf_printf(buf, "%s\n", texts[about->session]);
 }
 
-/* ---- together ---- */
+/* ---- the whole description ---- */
 
 int front_describe(const struct settings *settings, const struct language *added, const struct describe *about,
         struct buf *buf, struct csn_error *err)
@@ -373,7 +372,7 @@ int front_describe(const struct settings *settings, const struct language *added
 const char front_run_code_fields[] =
         "code language stdin args env files profile limits network allow policy packages exports workspace context";
 
-/* What is not given has the value that the profile and the settings give it, and not the one of fields.def. */
+/* Defaults are the values of the profile and the settings, and not of fields.def. */
 static void set_defaults(json_t *properties, const json_t *values)
 {
         const char *name;

@@ -1,8 +1,8 @@
 /*
- * What a profile means, in sentences: caisson profiles explain.
+ * A profile in sentences: caisson profiles explain.
  *
- * Each sentence comes from the profile's own values and from the complete request, so that no sentence can differ from
- * what a run gets.
+ * Each sentence comes from the profile's own values and from the complete request, so no sentence can differ from the
+ * rules of a run.
  */
 #include "front/views/views.h"
 
@@ -28,7 +28,7 @@ static void add_extract(struct buf *buf, const struct run_request *whole)
                 buf_printf(buf, "Of the text of a request: %s.\n", choices_extract.values[whole->extract].meaning);
 }
 
-/* Modules that load other modules by name, so that allowing one of them allows all. */
+/* Modules able to load others by name: allowing such a module allows all. */
 static bool loads_any(const char *module)
 {
         static const char *const loaders[] = { "importlib", "runpy", "pkgutil", "imp", "zipimport", "builtins",

@@ -1,11 +1,11 @@
-/* The log that daemons keep; see log_reader.h. */
+/* The log of daemons; see log_reader.h. */
 #include "front/views/log_reader.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define FILE_MAX_BYTES (256 * MIB)         /* the most that engine.log_bytes can be */
+#define FILE_MAX_BYTES (256 * MIB)         /* the maximum of engine.log_bytes */
 #define MORE_AT_ONCE (4 * MIB)
 
 char *logs_path(const struct settings *settings, struct arena *arena)
@@ -23,9 +23,9 @@ int logs_level(const char *word, const char *field, enum log_level *ret, struct 
         return err_field(err, field, "%s is \"%.40s\"; it has to be error, warn, info or debug", field, word);
 }
 
-/* ---- which lines ---- */
+/* ---- selection of lines ---- */
 
-/* Quotes in a line's texts are escaped, so a name with its quotes is nowhere but at its place. */
+/* Quotes in a line's texts are escaped, so a quoted name matches only at its place. */
 static bool has(const char *line, size_t len, const char *name, const char *value)
 {
         char text[300];
@@ -44,7 +44,7 @@ static bool is_wanted(const struct logs_filter *filter, const char *line, size_t
                has(line, len, "trace_id", filter->trace) && has(line, len, "owner", filter->owner);
 }
 
-/* Where the last n lines that match begin, going back from `end`; *n is how many are missing then. */
+/* Start of the last n matching lines, going back from `end`; *n becomes the number of lines missing. */
 static size_t go_back(const char *bytes, size_t end, const struct logs_filter *filter, size_t *n)
 {
         size_t first = end;
@@ -72,7 +72,7 @@ static void add_wanted(const char *bytes, size_t len, const struct logs_filter *
 
 /* ---- files ---- */
 
-/* Whole lines from an offset on, which is moved behind them. */
+/* Reads complete lines from offset *at, and moves *at behind the last. */
 static int read_lines(int fd, off_t *at, size_t max, struct buf *ret, struct csn_error *err)
 {
         static char bytes[64 * KIB];
@@ -110,7 +110,7 @@ int logs_read(const char *path, const struct logs_filter *filter, size_t n, stru
         struct buf new = { 0 }, old = { 0 };
         auto_fd fd = -1;
         off_t at = 0, ignored = 0;
-        /* This one first: what becomes the old one meanwhile is then read twice at the worst, and not missed. */
+        /* The current file first: a file rotated meanwhile is then read twice at the worst, and not missed. */
         int rc = open_log(path, &fd, err);
         auto_fd old_fd = open(arena_text(&arena, "%s" LOG_OLD, path), O_RDONLY | O_CLOEXEC);
         struct stat one = { 0 }, two = { 0 };
@@ -135,7 +135,7 @@ int logs_read(const char *path, const struct logs_filter *filter, size_t n, stru
         return rc;
 }
 
-/* Whether there is a file of this name that is not the one that we read. */
+/* Whether the path has a file other than the open file. */
 static bool has_moved(const char *path, int fd)
 {
         struct stat ours, there;
@@ -147,7 +147,7 @@ int logs_more(const char *path, const struct logs_filter *filter, struct logs_pl
         struct csn_error *err)
 {
         struct buf lines;
-        /* Before the rest is read, so that nothing comes to it afterwards. */
+        /* Checked before the read: the open file gets no line after its rotation. */
         bool moved = has_moved(path, place->fd);
         int rc = read_lines(place->fd, &place->at, MORE_AT_ONCE, &lines, err);
         if (rc == 0 && lines.len)

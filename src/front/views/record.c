@@ -29,7 +29,7 @@ json_t *front_grade_result(const struct grade_result *result, bool aliases)
         return json;
 }
 
-/* Bytes that are no text stand in JSON as text and as base64; a decoder wants one of them. */
+/* Of bytes given both as text and as base64 keeps base64: a decoder accepts either, and not both. */
 static void keep_base64(json_t *object, const char *name)
 {
         char base64[64];

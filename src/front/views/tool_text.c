@@ -1,19 +1,19 @@
 /*
- * Tools as a model reads them: a signature of Python, a description and a call with example values for each.
+ * Tools in a form for models: for each a Python signature, a description and a call with example values.
  *
- * Names, descriptions and schemas are text of third parties.  So a description is one JSON string of bounded length,
- * which cannot look like a sentence of ours, and a name that is no identifier stands in a JSON string, too.
+ * Names, descriptions and schemas are text of third parties.  So a description is a JSON string of bounded length, and
+ * cannot look like a sentence of ours; a name other than an identifier is a JSON string, too.
  */
 #include "front/views/views.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-#define TOOLS_TOLD 100                     /* tools with a signature; of others there is the number */
+#define TOOLS_TOLD 100                     /* tools with a signature; others are only counted */
 #define PARAMETERS_TOLD 30                 /* of a tool */
 #define DESCRIPTION_MAX 400                /* bytes of a description */
 #define EXAMPLE_MAX 120                    /* bytes of an example value */
-#define TEXT_MAX (48 * KIB)                /* bytes of all of it, approximately */
+#define TEXT_MAX (48 * KIB)                /* bytes of the whole text, approximately */
 
 static bool is_identifier(const char *name)
 {
@@ -25,7 +25,7 @@ static bool is_identifier(const char *name)
         return strlen(name) <= 64;
 }
 
-/* tools.NAME, where each part of a name with its server's is an identifier. */
+/* Whether NAME, or each part of SERVER.NAME, is an identifier: then tools.NAME is valid. */
 static bool is_attribute(const char *name)
 {
         const char *dot = strchr(name, '.');
@@ -84,7 +84,7 @@ static void add_type(struct buf *buf, const json_t *schema)
         buf_printf(buf, "%s", row < ARRAY_LEN(types) ? types[row].python : "object");
 }
 
-/* What the schema itself gives as a value; NULL: nothing. */
+/* An example value of the schema; NULL: none. */
 static json_t *example_of(const json_t *schema)
 {
         json_t *first = json_array_get(json_object_get(schema, "examples"), 0);
@@ -117,7 +117,7 @@ static void add_example(struct buf *buf, const json_t *schema)
                 buf_printf(buf, "%s", row < ARRAY_LEN(types) ? types[row].example : "None");
 }
 
-/* ---- one tool ---- */
+/* ---- a tool ---- */
 
 static bool is_required(const json_t *schema, const char *name)
 {
@@ -147,7 +147,7 @@ static void add_parameter(struct buf *buf, const char *name, const json_t *schem
                 buf_printf(buf, " = ...");
 }
 
-/* The parameters, those that are required first.  Names that are no identifiers stand in **{...} of a call. */
+/* The parameters, required first.  Names other than identifiers are in **{...} of a call. */
 static void add_parameters(struct buf *buf, json_t *schema, bool call)
 {
         json_t *properties = json_object_get(schema, "properties"), *property;

@@ -1,4 +1,4 @@
-/* The usage of models: the report that kodeagent's users know, and JSON. */
+/* The usage of models: the report in kodeagent's form, and JSON. */
 #include "front/views/usage_report.h"
 
 #include "store/store.h"
@@ -27,7 +27,7 @@ static int parse_since(const char *since, int64_t *ret_day, struct csn_error *er
                 return 0;
         const char *end = strptime(since, "%Y-%m-%d", &tm);
         if (end && !*end) {
-                /* strptime(3) takes the 31st of February; timegm(3) would make a day of March of it */
+                /* strptime(3) takes the 31st of February; timegm(3) would make a day of March */
                 struct tm again = tm;
                 time_t seconds = timegm(&again);
                 if (seconds >= 0 && again.tm_mday == tm.tm_mday) {
@@ -42,7 +42,7 @@ static int parse_since(const char *since, int64_t *ret_day, struct csn_error *er
                 "since is \"%.40s\"; it has to be a day such as 2026-11-01, or a time before now such as 30d", since);
 }
 
-/* Everything is summed at once, so that total and sums belong together: the total is made of the sums. */
+/* All sums are read at once, and the total is made of the sums, so both agree. */
 static int read_report(struct store *store, const struct usage_question *question, struct report *ret,
         struct csn_error *err)
 {
@@ -126,7 +126,7 @@ static const char *name_of(const struct report *report, const struct store_usage
                 : report->by == USAGE_BY_MODEL ? sum->model : sum->component;
 }
 
-/* A name is a client's or an administrator's: nothing in it can look like another line. */
+/* Clients and administrators choose names: control characters are escaped, so no name looks like another line. */
 static void add_name(struct buf *buf, const char *name)
 {
         for (; *name; name++)
