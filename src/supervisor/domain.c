@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-/* All processes of the domain are dead, or die by this. */
+/* All processes of the domain are dead, or die by this call. */
 static void domain_lost(struct domain *domain, const struct csn_error *why)
 {
         loop_unwatch(domain->sup->loop, &domain->watch);

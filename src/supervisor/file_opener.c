@@ -1,10 +1,10 @@
 /*
- * The opener: reads what belongs to nobody but a sandbox.
+ * The opener: opens files owned by the uid of a sandbox.
  *
- * The home directory of a run belongs to its uid, and a program may close its files even to that.  So an engine without
- * rights cannot collect them.  This process has one right, CAP_DAC_READ_SEARCH, and one use for it: it opens a regular
- * file or a folder beneath a folder that it was handed, of a tmpfs, and owned by the same uid.  An engine that was
- * taken over gains by it the files of sandboxes, which it has anyway.
+ * The home directory of a run belongs to its uid, and a program may remove even the owner's permissions from its files.
+ * So an engine without rights cannot collect the files.  The opener has one right, CAP_DAC_READ_SEARCH, for one use:
+ * to open a regular file or a folder beneath a given folder, of a tmpfs, and owned by the same uid.  A compromised
+ * engine gains only the files of sandboxes, and has access to their contents anyway.
  */
 #include "supervisor/supervisor.h"
 
@@ -19,9 +19,9 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-static uid_t own;   /* whose files sandboxes have where there is one uid for all; 0: that is not so */
+static uid_t own;   /* owner of the files of all sandboxes where all have one uid; 0: each has its own */
 
-/* Without root there is no right to keep; then the files are ours. */
+/* Without root there is no right to keep, but the files belong to our own uid. */
 static int drop(uid_t uid, gid_t gid, struct csn_error *err)
 {
         const uint32_t right = 1U << CAP_DAC_READ_SEARCH;
@@ -39,7 +39,7 @@ static int drop(uid_t uid, gid_t gid, struct csn_error *err)
         return seccomp_self(SECCOMP_OPENER, err);
 }
 
-/* It is what it seems, and a second look cannot be another thing: the first descriptor holds it. */
+/* The file was checked, and a second open cannot reach another file: the first descriptor holds the inode. */
 static int open_again(int path_fd, int flags, mode_t rights)
 {
         char path[40];

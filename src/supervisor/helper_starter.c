@@ -1,11 +1,11 @@
 /*
- * The starter: what is left of root beside an engine that has given up its rights.
+ * The starter: the root process beside an engine without rights.
  *
- * An engine needs a new supervisor when one has died, a new process that looks at programs when one is worn, and the
- * opener.  It says which, hands over the socket that the new process is to serve, and hears its number.  What is
- * started, and with which arguments, was said when the starter was, and cannot be changed.  A process that no longer
- * answers the engine is killed here, because the engine has no right to; only processes that were started here are, by
- * their pidfd (pidfd_send_signal(2), Linux 5.1).
+ * An engine needs a new supervisor when the old supervisor has died, a new policy process when the old one is worn, and
+ * the opener.  The engine names the kind, hands over the socket for the new process, and receives its pid.  The
+ * programs and their arguments are fixed at the start of the starter, and cannot be changed.  The starter kills
+ * processes that no longer answer the engine, because the engine has no right to; only processes started here, by their
+ * pidfd (pidfd_send_signal(2), Linux 5.1).
  */
 #include "supervisor/supervisor.h"
 
@@ -22,7 +22,7 @@ static _Noreturn void become(const char *program, char *const argv[], int sock)
 {
         char *const env[] = {
                 NULL
-        }; /* a supervisor becomes process 1 of every sandbox: no secret of ours may be in it */
+        }; /* a supervisor becomes process 1 of every sandbox: no secret of ours may be in its environment */
         sigset_t none;
         sigemptyset(&none);
         if (dup2(sock, SUPERVISOR_SOCKET_FD) < 0)
@@ -66,7 +66,7 @@ static void remember(int32_t pid, int pid_fd)
         started[i].pid_fd = pid_fd;
 }
 
-/* The engine's child and not ours: it hears of its end, and waits for it. */
+/* The new process is a child of the engine, which gets its SIGCHLD and reaps it. */
 static int32_t fork_for_engine(enum wire_start what, char *const args[STARTER_ARGS], int sock)
 {
         int pid_fd = -1;
@@ -116,7 +116,7 @@ int starter_main(int argc, char *const *argv)
         ssize_t len;
         if (argc < 1 + STARTER_ARGS)
                 return 64;
-        /* A Ctrl-C at the terminal is the engine's to handle; we end with its socket. */
+        /* The engine handles a Ctrl-C at the terminal; we end with its socket. */
         setsid();
         while ((len = wire_receive_small(SUPERVISOR_SOCKET_FD, bytes, sizeof bytes, fds, &fds_n)) > 0) {
                 int32_t said = answer(bytes, len, fds[0], argv + 1 + STARTER_ARGS, argv + 1);

@@ -1,4 +1,4 @@
-/* What is left to do when the supervisor is killed: its cgroups are empty by then, but still there. */
+/* Clean-up after a supervisor is killed: its cgroups are empty by then, but still there. */
 #include "supervisor/supervisor.h"
 
 #include <fcntl.h>
@@ -56,7 +56,7 @@ void janitor_stop(struct janitor *janitor)
 int janitor_main(const char *paths)
 {
         char byte;
-        /* Nothing that is sent to the supervisor's group or terminal may end us before our work. */
+        /* No signal to the supervisor's process group or terminal may end us before our work. */
         for (int sig = 1; sig < NSIG; sig++)
                 signal(sig, SIG_IGN);
         ssize_t n;

@@ -1,4 +1,4 @@
-/* One sandbox: made by the outer init, perhaps joined by an interpreter, started, ended, given back. */
+/* One sandbox: made by the outer init, perhaps joined by an interpreter, started, ended, released. */
 #include "supervisor/job.h"
 #include "supervisor/volumes.h"
 
@@ -7,14 +7,14 @@
 #include <sys/epoll.h>
 
 #define SETUP_MS 60000         /* for each step before the program's first instruction; large input files take time */
-#define POLL_MS 25             /* how often counters are read where no event tells */
+#define POLL_MS 25             /* period of reading counters without an event */
 #define CLOSE_RETRY_MS 2
-#define LEFT_MS 20             /* for an interpreter that said EXITING to be dead; then process 1 ends all */
-#define LEFT_MEMORY (64 * MIB)  /* more takes long enough to go that others could notice */
-#define WAITED_MS 5            /* the least time that is worth a second look */
+#define LEFT_MS 20             /* from EXITING to the death of the interpreter; then process 1 is killed */
+#define LEFT_MEMORY (64 * MIB)  /* freeing more takes long enough for other programs to notice */
+#define WAITED_MS 5            /* the least extension of the wall time limit */
 #define QUARANTINE_MS 2000     /* a cgroup that does not empty in this time is reported, its uid kept */
 
-/* ---- telling the engine ---- */
+/* ---- reports to the engine ---- */
 
 static void tell_boundary(struct job *job, enum wire_op op)
 {
@@ -39,7 +39,7 @@ static void tell_exited(struct job *job)
         job->told = true;
 }
 
-/* ---- its end ---- */
+/* ---- end of a job ---- */
 
 void job_free(struct job *job)
 {
@@ -98,7 +98,7 @@ static void count_usage(struct job *job)
         cgroup_leaf_usage(&job->sandbox.leaf, &usage);
         struct wire_exit *how = &job->how;
         how->cpu_us = usage.cpu_us ? usage.cpu_us : job->cpu_us;
-        /* Before Linux 5.19 version 2 has no memory.peak, but it counts that the limit was met. */
+        /* Before Linux 5.19 cgroup v2 has no memory.peak, but counts how often the limit was reached. */
         uint64_t peak = usage.oom_hits ? job->sandbox.plan.limits.memory_bytes : job->memory_peak;
         how->memory_peak = usage.memory_peak ? usage.memory_peak : peak;
         how->pids_peak = usage.pids_peak ? usage.pids_peak - 1 : 0;   /* process 1 is ours */
@@ -121,7 +121,7 @@ static void job_report(struct job *job)
         tell_exited(job);
 }
 
-/* What is frozen on cgroup v1 does not even die. */
+/* On cgroup v1 a frozen process does not even die. */
 static void let_die(struct job *job)
 {
         struct csn_error err;
@@ -139,7 +139,7 @@ void job_end_join_guest(struct job *job)
                 job_close(job);
 }
 
-/* While its processes are there: whether the run was slow, or other programs had the CPU. */
+/* Before the processes die: reads whether the run was slow, or other programs had the CPU. */
 static void count_waiting(struct job *job)
 {
         struct tree_usage tree;
@@ -160,8 +160,8 @@ void job_kill(struct job *job, unsigned reason)
         loop_untimer(job->sup->loop, &job->deadline);
         loop_untimer(job->sup->loop, &job->poll);
         if (job->told)
-                loop_unwatch(job->sup->loop, &job->control);   /* nothing that process 1 could say changes anything */
-        sandbox_kill(&job->sandbox);   /* without a process 1 yet: job_made() does it */
+                loop_unwatch(job->sup->loop, &job->control);   /* messages of process 1 change nothing any more */
+        sandbox_kill(&job->sandbox);   /* without a process 1 yet: job_made() kills later */
         let_die(job);
         job_end_join_guest(job);
 }
@@ -181,7 +181,7 @@ static void expect_within(struct job *job, uint64_t ms)
         loop_timer(job->sup->loop, &job->deadline, ms * 1000);
 }
 
-/* Whether time is left to a program whose limit does not count what other programs took of it. */
+/* Whether a program has time left when its limit does not count the time waited for a CPU. */
 static bool has_waited(struct job *job)
 {
         const struct wire_limits *limits = &job->sandbox.plan.limits;
@@ -192,7 +192,7 @@ static bool has_waited(struct job *job)
                 return false;
         sandbox_tree(&job->sandbox, &tree);
         cgroup_leaf_usage(&job->sandbox.leaf, &usage);
-        /* What it was held back by its own share nobody else took. */
+        /* Time throttled by the sandbox' own CPU share was not taken by other programs. */
         uint64_t waited_us = tree.waited_us > usage.throttled_us ? tree.waited_us - usage.throttled_us : 0;
         uint64_t end_us = limits->wall_ms * 1000 + min_u64(waited_us, limits->waiting_ms * 1000);
         if (end_us < used_us + WAITED_MS * 1000)
@@ -227,7 +227,7 @@ static void job_oom(struct watch *watch, uint32_t events)
         loop_unwatch(job->sup->loop, watch);
 }
 
-/* Limits that no event tells of: CPU time, and memory where no controller bounds it. */
+/* Limits without an event: CPU time, and memory without a controller. */
 static void job_poll(struct timer *timer)
 {
         struct job *job = timer->owner;
@@ -248,14 +248,14 @@ static void job_poll(struct timer *timer)
                 job_kill(job, WIRE_CPU);
                 return;
         }
-        /* CPU time cannot grow faster than the share allows, so there is no need to look before. */
+        /* CPU time cannot grow faster than the share allows, so the next read can wait until then. */
         uint64_t next_ms = POLL_MS;
         if (bounded && limits->cpu_ms)
                 next_ms = max_u64((limits->cpu_ms - used_ms) * 1000 / max_u64(limits->cpu_milli, 1), 2);
         loop_timer(job->sup->loop, timer, next_ms * 1000);
 }
 
-/* ---- its steps ---- */
+/* ---- steps of a job ---- */
 
 static void job_runs(struct job *job)
 {
@@ -284,15 +284,15 @@ static void job_ended(struct job *job, int status, bool left)
                 return;
         }
         if (cgroup_leaf_processes(&job->sandbox.leaf) == 1) {
-                /* The kernel counts process 1 alone: what remains is ours, and needs nobody to wait for it. */
+                /* The kernel counts process 1 alone: the rest is our own process, so the report need not wait. */
                 job_report(job);
                 job_kill(job, 0);
                 return;
         }
         job->state = JOB_BACKGROUND;
         if (job->sandbox.program && sandbox_tell(&job->sandbox, INNER_INIT_END, &err) < 0)
-                log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; that comes next */
-        /* Process 1 ends by itself when nothing is left; what still runs then gets a little time. */
+                log_text(LOG_DEBUG, "%s", err.text);   /* process 1 is dead; the report of its death comes next */
+        /* Process 1 exits when no other process is left; processes still running get a little time. */
         expect_within(job, left || job->sandbox.program ? job->sandbox.plan.limits.background_ms : SETUP_MS);
 }
 
@@ -340,7 +340,7 @@ static void wait_for_engine(struct job *job, enum job_state state)
         job_advance(job);
 }
 
-/* The home directory, and a socket for each flag that asks for one.  False: it is not those. */
+/* Takes the home directory, and a socket for each flag with a socket.  False: other descriptors came. */
 static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
 {
         uint64_t flags = job->sandbox.plan.shape.flags;
@@ -356,11 +356,9 @@ static bool take_ends(struct job *job, int fds[WIRE_FDS_MAX])
         return true;
 }
 
-/* ---- what the processes inside say ---- */
+/* ---- messages of the processes inside ---- */
 
-/*
- * When process 1 may say that it is closed; also after the end was decided, for then it is not told yet whether it was.
- */
+/* Whether process 1 may report CLOSED now; in JOB_DYING, too, for the engine has no report of the confinement yet. */
 static bool is_closing(const struct job *job)
 {
         bool worker = job->interpreter == PENDING_WORKER;
@@ -368,7 +366,7 @@ static bool is_closing(const struct job *job)
                 (job->state == (worker ? JOB_CONFINING : JOB_STARTING) || job->state == JOB_DYING);
 }
 
-/* What process 1 has done, and what we did for it: each is noted when it was done. */
+/* Isolation steps of process 1, and of the supervisor for process 1; each is recorded after the step. */
 static void take_isolation(struct job *job, const struct inner_init_message *ready)
 {
         const struct sandbox *sandbox = &job->sandbox;
@@ -379,7 +377,7 @@ static void take_isolation(struct job *job, const struct inner_init_message *rea
         job->boundary.rootless = job->domain->outer_init.rootless;
 }
 
-/* What a process has done to itself, told before it looked at anything foreign. */
+/* Isolation steps of a process on itself, reported before the process reads foreign data. */
 static void take_facts(struct job *job, const struct wire_boundary *facts)
 {
         job->boundary.seccomp = facts->seccomp;
@@ -389,8 +387,8 @@ static void take_facts(struct job *job, const struct wire_boundary *facts)
 }
 
 /*
- * It is our own code, but its memory was next to foreign code: nothing is taken on trust.  A step that is not
- * due ends the sandbox.
+ * The sender runs our own code, but its memory was next to foreign code: no message is trusted.  A step out of turn
+ * ends the sandbox.
  */
 static void job_said(struct job *job, const struct inner_init_message *message, int fds[WIRE_FDS_MAX], bool by_program)
 {
@@ -417,7 +415,7 @@ static void job_said(struct job *job, const struct inner_init_message *message, 
                 is_closing(job)) {
                 job->confinement_reported = true;
                 take_facts(job, &message->boundary);
-                if (job->interpreter != PENDING_WORKER)   /* of which JOINED tells */
+                if (job->interpreter != PENDING_WORKER)   /* CONFINED of a worker follows */
                         tell_boundary(job, WIRE_CONFINED);
         } else if (message->op == INNER_INIT_CONFINED && job->state == JOB_CONFINING && !by_program &&
                 forked == job->interpreter_ready) {
@@ -446,7 +444,7 @@ static void listen_to(struct watch *watch, bool by_program)
                 if (len < 0 && errno == EAGAIN)
                         return;
                 if (len != (ssize_t)sizeof message) {
-                        /* Its end is the outer init's to tell, which comes next. */
+                        /* The outer init reports the death of the sender next. */
                         loop_unwatch(job->sup->loop, watch);
                 } else {
                         memcpy(&message, bytes, sizeof message);
@@ -454,7 +452,7 @@ static void listen_to(struct watch *watch, bool by_program)
                         message.error.field[sizeof message.error.field - 1] = 0;
                         job_said(job, &message, fds, by_program);
                         if (by_program && message.op == INNER_INIT_RUNNING)
-                                loop_unwatch(job->sup->loop, watch);   /* it was its last word */
+                                loop_unwatch(job->sup->loop, watch);   /* the last message of a program */
                 }
                 for (size_t i = 0; i < WIRE_FDS_MAX; i++)
                         fd_close(&fds[i]);
@@ -473,16 +471,16 @@ static void job_talk(struct watch *watch, uint32_t events)
         listen_to(watch, true);
 }
 
-/* ---- what the outer init says ---- */
+/* ---- messages of the outer init ---- */
 
-/* What it said last may still be in its socket, and was said before it died. */
+/* The last message of a dead process, sent before its death, may still be in the socket. */
 static void hear_the_last(struct watch *watch)
 {
         if (watch->active)
                 watch->ready(watch, EPOLLIN);
 }
 
-/* Process 1 is dead, and with it everything inside. */
+/* Process 1 is dead, and all processes inside with it. */
 static void job_died(struct job *job)
 {
         struct csn_error err;
@@ -531,9 +529,9 @@ bool job_process_died(struct job *job, const struct outer_init_message *died)
         return true;
 }
 
-/* ---- standing still ---- */
+/* ---- freezing ---- */
 
-#define FREEZE_MS 2000         /* after which a sandbox that does not stand still goes on */
+#define FREEZE_MS 2000         /* a sandbox not frozen by then is thawed */
 #define FREEZE_LOOK_MS 2
 
 void job_freeze_failed(struct job *job, const struct csn_error *error)
@@ -579,13 +577,13 @@ void job_hold(struct job *job, bool on)
         }
 }
 
-/* ---- what the engine heard before us ---- */
+/* ---- early exit ---- */
 
 /*
- * Its exit status is the program's own to choose, so we take its word for it, and need not wait until the kernel
- * has taken down the memory of a process that has nothing more to do.  It is killed now, as everything is that
- * outlives a program.  With more than that one process the end goes its usual way, and with much memory too: what
- * is told to be over must not add up to more than the host has.
+ * A program chooses its own exit status, so the reported status is trusted, and the report need not wait until the
+ * kernel has freed the memory of a finished process.  The interpreter is killed now, like every process that outlives
+ * a program.  A sandbox with other programs, or with much memory, ends the normal way: the memory of sandboxes reported
+ * as ended must not add up to more than the host has.
  */
 void job_exit_early(struct job *job, unsigned status)
 {
@@ -600,13 +598,16 @@ void job_exit_early(struct job *job, unsigned status)
                 job_kill(job, 0);
                 return;
         }
-        /* Who is killed forks no more, so process 1 is alone with it, and the engine's work comes before its end. */
+        /*
+         * A killed process does not fork, so process 1 is alone with the interpreter.  The engine's work comes before
+         * the end of the interpreter.
+         */
         job->state = JOB_EXITING;
         loop_untimer(job->sup->loop, &job->poll);
         expect_within(job, LEFT_MS);
 }
 
-/* ---- its beginning ---- */
+/* ---- start of a job ---- */
 
 int job_watch(struct job *job, struct csn_error *err)
 {

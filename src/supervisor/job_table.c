@@ -1,4 +1,4 @@
-/* All sandboxes: what the engine asks of one, and what the outer init and zygotes tell of it. */
+/* All sandboxes: requests of the engine, and reports of the outer init and of zygotes. */
 #include "supervisor/job.h"
 #include "supervisor/volumes.h"
 
@@ -12,7 +12,7 @@ static struct job *find_job(struct supervisor *sup, uint32_t id)
         return NULL;
 }
 
-/* ---- what the outer init and zygotes say ---- */
+/* ---- messages of the outer init and of zygotes ---- */
 
 /* A zygote with foreign code may name any job, so the job has to be of the same domain. */
 static struct job *find_job_of(struct domain *domain, uint32_t id)
@@ -52,7 +52,7 @@ bool job_forked(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const
                 return false;
         job->forking = false;
         if (job->state != JOB_CONFINING) {
-                /* It was given up meanwhile.  Its pid namespace is dead or dies now, but that of a guest goes on. */
+                /* The job was given up meanwhile.  Its pid namespace is dead or dies now; a guest's goes on. */
                 if (job->host) {
                         job->sandbox.program_fd = take_fd(&fd);
                         sandbox_kill(&job->sandbox);
@@ -72,8 +72,8 @@ bool job_forked(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, const
                 rc = sandbox_confined(&job->sandbox, &host->sandbox.leaf, pid, take_fd(&fd), &err);
         }
         /*
-         * The outer init's word on its death may have come before the zygote's on its birth, and then nothing more
-         * comes.
+         * The outer init may report the child's death before the zygote reports the fork; no later report follows
+         * then.
          */
         if (job->sandbox.program && !sandbox_has_program(&job->sandbox)) {
                 job->sandbox.program = 0;
@@ -98,7 +98,7 @@ void jobs_of_domain(struct domain *domain, const struct csn_error *error)
                 struct outer_init_message died = { .op = OUTER_INIT_DIED, .pid = job->sandbox.pid, .status = SIGKILL };
                 if (job->domain != domain || job->state == JOB_CLOSING)
                         continue;
-                /* The program was killed with its domain: that end says nothing of the program. */
+                /* The program was killed with its domain, so its exit status is meaningless. */
                 if (job->state == JOB_RUNNING) {
                         struct csn_error gone;
                         err_set(&gone, CSN_E_LOST, 0, "%s", error->text);
@@ -131,7 +131,7 @@ void jobs_of_zygote(struct supervisor *sup, uint32_t zygote, const struct csn_er
         }
 }
 
-/* ---- what the engine asks ---- */
+/* ---- requests of the engine ---- */
 
 static int unexpected(const char *what, struct csn_error *err)
 {
@@ -175,13 +175,13 @@ int job_prepare(struct supervisor *sup, uint32_t id, const struct wire_shape *sh
         return 0;
 }
 
-/* The engine may not know yet that a sandbox of its is dead: what it asks of one is then for nobody. */
+/* The engine may not know yet that a sandbox is dead: a request for a dead sandbox is ignored. */
 static bool is_over(const struct job *job)
 {
         return !job || job->state >= JOB_EXITING;
 }
 
-/* Its process 1 is root inside and starts no program; the guest does. */
+/* Process 1 of a sandbox with root is root inside and starts no program; the guest does. */
 static bool has_root(const struct job *job)
 {
         return job->sandbox.plan.shape.flags & WIRE_ROOT;
@@ -272,9 +272,7 @@ int job_join_guest(struct supervisor *sup, uint32_t id, uint32_t sandbox, uint32
         return 0;
 }
 
-/*
- * A guest greets the engine over a socket of their own, so it may be known there before it is said here that it runs.
- */
+/* A guest says HELLO to the engine on its own socket, so FREEZE may arrive before the report that the guest runs. */
 void job_freeze(struct supervisor *sup, uint32_t id, bool on)
 {
         struct job *job = find_job(sup, id);
@@ -327,12 +325,12 @@ void job_report_stats(struct supervisor *sup, uint32_t id)
         sup_answer(sup, &message, wire_put_stats(&message, id, &seen), NULL, 0);
 }
 
-/* ---- all of them ---- */
+/* ---- all jobs ---- */
 
 void jobs_kill(struct supervisor *sup)
 {
         for (struct job *job = sup->jobs; job; job = job->next) {
-                job->told = true;   /* nobody listens any more */
+                job->told = true;   /* the engine does not listen any more */
                 job_kill(job, WIRE_KILLED);
         }
 }

@@ -1,4 +1,4 @@
-/* The supervisor: one table of what a peer may ask and when, and who is listened to. */
+/* The supervisor: a table of requests and of states in which the engine may send them, and the sockets of peers. */
 #include "supervisor/domain.h"
 #include "supervisor/volumes.h"
 
@@ -8,15 +8,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define END_MS 2000            /* for what dies at the end; after it the janitor does the rest */
+#define END_MS 2000            /* for processes to die at the end; the janitor does the rest */
 
-/* ---- what the peer may ask ---- */
+/* ---- requests of the engine ---- */
 
 struct request {
         struct supervisor *sup;
         struct wire_header header;
         const uint8_t *body;
-        int *fds;                  /* WIRE_ENTRIES of them with ENTER; the callee takes what it keeps */
+        int *fds;                  /* WIRE_ENTRIES with JOIN_GUEST; the callee takes descriptors to keep */
 };
 
 static int op_hello(struct request *request, struct csn_error *err)
@@ -131,8 +131,8 @@ static int op_volume(struct request *request, struct csn_error *err)
 }
 
 /*
- * A janitor that was killed or stopped is replaced.  Without the outer init no sandbox can be made; the socket of the
- * outer init tells of its end, and nothing tells that it was stopped.
+ * Replaces a killed or stopped janitor.  Without the outer init no sandbox can be made; the socket of the outer init
+ * closes at its end, but no event reports a stopped outer init.
  */
 static void check_children(struct supervisor *sup)
 {
@@ -176,7 +176,7 @@ static int op_retire(struct request *request, struct csn_error *err)
 }
 
 #define NEW 1U       /* before HELLO */
-#define READY 2U     /* after it */
+#define READY 2U     /* after HELLO */
 
 static const struct {
         enum wire_op op;
@@ -220,7 +220,7 @@ static int check_fds(const struct wire_header *header, size_t fds_n, struct csn_
         return err_set(err, CSN_E_PROTOCOL, 0, "message %u came with %zu descriptors", header->op, fds_n);
 }
 
-/* ENTER alone comes with descriptors. */
+/* Only JOIN_GUEST comes with descriptors. */
 static void take_message(struct supervisor *sup)
 {
         static uint8_t bytes[WIRE_MAX];
@@ -258,13 +258,13 @@ static void peer_ready(struct watch *watch, uint32_t events)
                 take_message(sup);
 }
 
-/* ---- what outer inits say ---- */
+/* ---- messages of outer inits ---- */
 
 static void heard(struct domain *domain, const struct outer_init_message *message, int fd)
 {
         const struct csn_error *error = message->op == OUTER_INIT_FAILED ? &message->error : NULL;
         if (message->op == OUTER_INIT_DIED) {
-                /* A child that failed on its way into a sandbox has no job any more. */
+                /* A child has no job any more if it failed on its way into a sandbox. */
                 if (!job_lost(domain, message) && !zygote_lost(domain, message))
                         log_text(LOG_DEBUG, "process %d of the outer init ended", message->pid);
         } else if (message->id & SUPERVISOR_ZYGOTE) {
@@ -284,7 +284,7 @@ static const struct domain_events domain_events = { .heard = heard, .lost = lost
 
 /* ---- begin and end ---- */
 
-/* Each sandbox that waits holds about ten descriptors, and one whose cgroup was used before twenty. */
+/* A waiting sandbox holds about ten descriptors, or twenty if its cgroup was used before. */
 static void raise_descriptors(void)
 {
         struct rlimit limit;
@@ -296,8 +296,8 @@ static void raise_descriptors(void)
 }
 
 /*
- * Root that cannot give ids away makes sandboxes as an ordinary user does, with one id for all.  That id is never
- * root's: a process inside would be the owner of what the host's root owns.
+ * Root without ids to give away makes sandboxes like an ordinary user, with one id for all.  This id is never root's:
+ * a process inside would own the files of the host's root.
  */
 static int choose_ids(struct supervisor *sup, struct csn_error *err)
 {
@@ -342,7 +342,7 @@ static int begin(struct supervisor *sup, struct csn_error *err)
         return loop_watch(sup->loop, &sup->peer, sup->sock, EPOLLIN, err);
 }
 
-/* Nothing that was made here may outlive us: kill all, and wait until it is gone. */
+/* No process and no cgroup made here may outlive us: kill all, and wait until all are gone. */
 static void end(struct supervisor *sup)
 {
         struct csn_error err;
@@ -365,13 +365,13 @@ static void end(struct supervisor *sup)
 }
 
 /*
- * A host that cannot make sandboxes says so for each of them, with the remedy; so an outer init that cannot start
- * is no failure of ours.
+ * On a host unable to make sandboxes each job is refused, with the remedy; so a failed start of the outer init is no
+ * failure of the supervisor.
  */
 static void begin_outer_init(struct supervisor *sup)
 {
         sup->common = domain_open(sup, &domain_events, 0);
-        loop_set_batch_scheduling();   /* the outer init, and all that it makes, is as everybody */
+        loop_set_batch_scheduling();   /* after the fork: the outer init and its descendants keep default scheduling */
 }
 
 bool supervisor_take_devices(struct supervisor_options *options, char *list)

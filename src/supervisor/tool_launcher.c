@@ -1,14 +1,14 @@
 /*
- * The launcher: starts the programs of the administrator's tools for an engine that cannot.
+ * The launcher: starts the programs of the administrator's tools for an engine without the right to do so.
  *
- * An MCP server or a command is no tenant's code, but it reads what tenants' code says.  So it gets what the
- * configuration gives it and nothing that the engine has: a user of its own, no capability, no way to gain one, files
- * and network as the table says.  It lives in a pid namespace, whose process 1 is ours and minds it: when the engine's
- * end of the control socket closes, whoever closed it and why, nothing of the program is left, however it forked.
- * /proc shows that namespace alone.
+ * An MCP server or a command is no tenant's code, but reads input from tenants' code.  So the program gets the access
+ * of its configuration and nothing of the engine's: a user of its own, no capability and no way to gain any, files
+ * and network as in the table.  The program lives in a pid namespace, whose process 1 is ours, the minder: when the
+ * engine's end of the control socket closes, for any reason, no process of the program is left, however it forked.
+ * /proc shows only the processes of this namespace.
  *
  *   launcher   reads the table; for each request a clone into a pid namespace (without root also a user namespace)
- *   minder     process 1 there: starts the program, reaps, tells its status, ends with the engine
+ *   minder     process 1 of the namespace: starts the program, reaps, reports its status, ends with the engine
  *   program    gives up rights, then execve(2)
  */
 #include "supervisor/supervisor.h"
@@ -31,16 +31,16 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define TERM_MS 1000                       /* between SIGTERM and the end of everything */
+#define TERM_MS 1000                       /* between SIGTERM and the end of the namespace */
 #define DESCRIPTORS_MAX 4096
-#define FIRST_FD 16                        /* above those that a request brings */
+#define FIRST_FD 16                        /* above the descriptors of a request */
 
 struct table {
         char *bytes;
         struct arena arena;
         struct launch_program *programs;
         size_t n;
-        struct launch_values values;       /* of the request that is being served */
+        struct launch_values values;       /* of the current request */
 };
 
 /* ---- the program ---- */
@@ -58,13 +58,13 @@ static int set_limits(const struct launch_program *program, struct csn_error *er
                 rc = set_limit(RLIMIT_DATA, program->memory_bytes, err);
         if (rc == 0 && program->cpu_s)
                 rc = set_limit(RLIMIT_CPU, program->cpu_s, err);
-        /* Of one who shares his uid with the engine's user everything of his would count. */
+        /* RLIMIT_NPROC counts per uid, so it is useless for a tool under the engine's uid. */
         if (rc == 0 && program->processes && program->uid != geteuid())
                 rc = set_limit(RLIMIT_NPROC, program->processes, err);
         return rc == 0 ? set_limit(RLIMIT_NOFILE, DESCRIPTORS_MAX, err) : rc;
 }
 
-/* Its own files, and where programs, libraries and what they read are.  A /proc that is the host's is none of that. */
+/* Allows the program's own files, and system folders of programs, libraries and their data; not the host's /proc. */
 static int make_isolation(const struct launch_program *program, bool own_proc, int *ret_fd, struct csn_error *err)
 {
         static const struct landlock_place usual[] = {
@@ -77,7 +77,7 @@ static int make_isolation(const struct launch_program *program, bool own_proc, i
                 { "/dev/zero", LANDLOCK_READ },
                 { "/dev/urandom", LANDLOCK_READ },
                 { "/dev/random", LANDLOCK_READ },
-                /* What libraries read; the rest of /etc is the host's own business. */
+                /* Configuration of libraries; the rest of /etc is private to the host. */
                 { "/etc/alternatives", LANDLOCK_READ },
                 { "/etc/ca-certificates", LANDLOCK_READ },
                 { "/etc/gai.conf", LANDLOCK_READ },
@@ -147,7 +147,7 @@ static int give_up(const struct launch_program *program, bool privileged, bool o
         return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "sigprocmask") : 0;
 }
 
-/* What went wrong is said where the program would say it. */
+/* An error goes to the standard error of the program. */
 static _Noreturn void become_program(const struct launch_program *program, bool privileged, bool own_proc, char **argv,
         const int fds[LAUNCH_FDS])
 {
@@ -169,7 +169,7 @@ static _Noreturn void become_program(const struct launch_program *program, bool 
 
 /* ---- the minder ---- */
 
-/* Without root the namespace has one user, who is himself. */
+/* Without root the user namespace has one user, mapped to the same uid. */
 static int map_self(uint32_t uid, uint32_t gid)
 {
         char text[64];
@@ -182,8 +182,8 @@ static int map_self(uint32_t uid, uint32_t gid)
 }
 
 /*
- * Processes of the host are not to be seen, whoever they belong to.  False: the kernel refuses, as it does in a user
- * namespace where parts of /proc are covered (mount_namespaces(7)).
+ * Hides all processes of the host.  False: the kernel refuses, as in a user namespace where parts of /proc are covered
+ * (mount_namespaces(7)).
  */
 static bool mount_proc(void)
 {
@@ -191,7 +191,7 @@ static bool mount_proc(void)
                mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 }
 
-/* True: it has ended.  Everybody's children come to process 1. */
+/* True: the program has ended.  Process 1 inherits all orphans. */
 static bool reap(pid_t program, int32_t *ret_status)
 {
         int status;
@@ -218,7 +218,7 @@ static _Noreturn void mind(pid_t program, int signals, int control)
                         wire_send(control, &status, sizeof status, NULL, 0);
                         _exit(0);
                 }
-                /* Nothing is ever sent to us: it is closed. */
+                /* The engine never sends a message here, so an event means a closed socket. */
                 if (ways[1].revents) {
                         kill(-program, SIGTERM);
                         kill(program, SIGTERM);
@@ -235,7 +235,7 @@ static _Noreturn void become_minder(const struct launch_program *program, char *
         int fds[LAUNCH_FDS];
         struct csn_error err;
         bool privileged = uid == 0;
-        /* Who is not dumpable cannot write his own maps (proc(5)). */
+        /* A process that is not dumpable cannot write its own id maps (proc(5)). */
         if (!privileged && (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || map_self(uid, gid) < 0))
                 _exit(125);
         bool own_proc = mount_proc();
@@ -311,10 +311,7 @@ int launcher_main(void)
                 log_text(LOG_ERROR, "%s", err.text);
                 return 64;
         }
-        /*
-         * Minders are nobody's to wait for.  A Ctrl-C at the terminal is the engine's to handle; we end with its
-         * socket.
-         */
+        /* No process waits for minders.  The engine handles a Ctrl-C at the terminal; we end with its socket. */
         signal(SIGCHLD, SIG_IGN);
         setsid();
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);   /* there are secrets in the table */

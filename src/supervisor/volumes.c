@@ -2,12 +2,12 @@
  * Volumes: file systems of tenants that outlive sandboxes.
  *
  * A volume is an ext4 file system in a file of its own, HEX.ext4 in the folder of volumes.  The size of the file is the
- * quota: the kernel refuses a write beyond it, whatever a program does.  Inodes are bounded in the same way.  Folder
- * and files belong to root: an engine that was taken over could otherwise hand a crafted file system to the kernel.
+ * quota: the kernel refuses every write beyond the quota.  Inodes are bounded in the same way.  Folder
+ * and files belong to root: otherwise a compromised engine could hand a crafted file system to the kernel.
  *
  * A loop device (loop(4), LOOP_CONFIGURE since Linux 5.8) makes the file a block device.  Two loop devices of one file
- * would be two file systems on the same blocks, so the file is locked (flock(2)) by the open file description that the
- * loop device has.  The kernel drops the lock when the device lets go of the file: after the last mount is gone and
+ * would be two file systems on the same blocks, so the file is locked (flock(2)) by the open file description of the
+ * loop device.  The kernel drops the lock when the device lets go of the file: after the last mount is gone and
  * written back, also after SIGKILL of this process.
  *
  * Each sandbox has a mount of its own, in which the owner of the files is the sandbox' user (idmap_mount()).
@@ -49,7 +49,7 @@ struct volume {
 
 /* ---- the folder ---- */
 
-/* Only root may have put something there. */
+/* Refuses a folder in which another user than root could have put files. */
 static int open_folder(const struct supervisor *sup, struct csn_error *err)
 {
         const char *path = sup->options->volumes_dir;
@@ -212,7 +212,7 @@ static int make_file_system(int file, struct csn_error *err)
 {
         char path[40];
         snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-        /* Of mke2fs' newer features none is wanted that a supported kernel lacks. */
+        /* Turn off newer features of mke2fs that a supported kernel lacks. */
         char *const argv[] = { "mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-O",
                 "^orphan_file,^metadata_csum_seed", "-E",
                 "root_owner=1000:1000,lazy_itable_init=1,lazy_journal_init=1,nodiscard", path, NULL };
@@ -244,7 +244,7 @@ static int reserve(int file, uint64_t bytes, struct csn_error *err)
         return 0;
 }
 
-/* mke2fs makes a folder of root in which e2fsck(8) puts what it finds; a tenant could not even list it. */
+/* mke2fs makes a folder of root for fragments found by e2fsck(8); a tenant could not even list this folder. */
 static int remove_lost_found(const struct volume *volume, struct csn_error *err)
 {
         auto_fd mount = mount_volume(volume, 0, err);
@@ -295,7 +295,7 @@ static int volume_make(struct supervisor *sup, const struct wire_volume_order *o
         return rc;
 }
 
-/* Harmless twice: the engine asks again after a crash. */
+/* Idempotent: the engine repeats the request after a crash. */
 static int volume_remove(struct supervisor *sup, const struct wire_volume_order *order, struct csn_error *err)
 {
         struct volume *volume = find(sup, order->high, order->low);
@@ -311,7 +311,7 @@ static int volume_remove(struct supervisor *sup, const struct wire_volume_order 
         print_name(order->high, order->low, name);
         if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
                 return 0;
-        /* The engine asks again after a while. */
+        /* A single try: the engine repeats the request later. */
         auto_fd file = open_file(folder, order->high, order->low, 1, err);
         if (file < 0)
                 return file;

@@ -1,4 +1,4 @@
-/* Zygotes, as the supervisor knows them: numbered by the engine, started by the outer init, asked over a socket. */
+/* Zygotes in the supervisor: numbered by the engine, started by the outer init, controlled over a socket. */
 #include "supervisor/zygote.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static const struct cgroup_limits zygote_limits = {
         .memory_bytes = 4 * GIB, .cpu_milli = 64000, .pids = 64, .cpu_times = 16
 };
 
-/* A zygote with code of a tenant: one processor at most, and no more of it than a program has. */
+/* A zygote with code of a tenant: at most one CPU, and the memory of a program. */
 static struct cgroup_limits foreign_limits(const struct wire_shape *shape)
 {
         return (struct cgroup_limits){ .memory_bytes = shape->memory_bytes, .cpu_milli = 1000, .pids = 64 };
@@ -92,10 +92,10 @@ static void answered(struct zygote *zygote)
 /* ---- CPU time of a zygote with foreign code ---- */
 
 #define AUDIT_MS 2000
-/* A fork takes below 5 ms; what a zygote uses beside forks is foreign code that runs on. */
+/* A fork takes below 5 ms; other CPU time of a zygote is foreign code that still runs. */
 #define FORK_CPU_US 10000
 #define IDLE_CPU_US 1000000
-#define IDLE_SHARE 50          /* of the time that a zygote serves: one part in so many */
+#define IDLE_SHARE 50          /* allowed share of the serving time: one part in so many */
 
 static void audit(struct timer *timer)
 {
@@ -140,7 +140,7 @@ static void serves(struct zygote *zygote, const char *info)
 static void said(struct zygote *zygote, struct zygote_message *message, int fds[WIRE_FDS_MAX])
 {
         struct csn_error err;
-        /* The texts share memory in the message; terminate the text that this operation has. */
+        /* The texts share memory in the message; terminate the text of this operation. */
         if (message->op == ZYGOTE_SERVES)
                 message->info[sizeof message->info - 1] = 0;
         else
@@ -282,7 +282,7 @@ bool zygote_made(struct domain *domain, uint32_t id, pid_t pid, int pid_fd, cons
         return true;
 }
 
-/* Its last message may have the reason. */
+/* The last message of the zygote may have the reason. */
 static void gone(struct zygote *zygote, const struct csn_error *why)
 {
         if (zygote->watch.active)
