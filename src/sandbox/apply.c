@@ -4,7 +4,7 @@
  * exec.
  *
  * Isolation shared by the sandbox comes first.  Per-process steps wait for the decision about process 1: an
- * ancestor of programs gives up the same rights as a program; a process 1 with no other duty than to reap gives
+ * ancestor of programs gives up the same rights as a program; a process 1 with no other duty than reaping gives
  * up more, in fewer steps.
  */
 #include "sandbox/sandbox.h"
@@ -32,7 +32,7 @@ static const struct step confined[] = {
         { "seccomp", seccomp_confined },
 };
 
-/* It opens and executes nothing, so there is nothing for Landlock to refuse, nor for a bounding set to bound. */
+/* A reaper opens and executes no file, so Landlock has no access to refuse, and the bounding set is not needed. */
 static const struct step reaper[] = {
         { "privileges", privs_reaper },
         { "seccomp", seccomp_reaper },

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define FOLDER_PREFIX "caisson-"
-#define KEPT_SHARE 32          /* one descriptor in so many may be a file of a leaf that is used again */
+#define KEPT_SHARE 32          /* one descriptor in so many may be a file of a reused leaf */
 
 static const char *const names[HIERARCHIES] = { "memory", "cpu", "pids", "cpuacct", "freezer" };
 static const unsigned bits[HIERARCHIES] = { WIRE_CTL_MEMORY, WIRE_CTL_CPU, WIRE_CTL_PIDS, 0, 0 };
@@ -45,7 +45,7 @@ static bool has_word(const char *list, const char *word)
 }
 
 /*
- * One line of /proc/self/cgroup, "5:memory:/path": the path of this process below the mount.  The mount may
+ * A line of /proc/self/cgroup, "5:memory:/path": the path of this process below the mount.  The mount may
  * show only a part of the hierarchy (a container without a cgroup namespace); then its root is a prefix of the path.
  */
 static void own_path(const char *cgroups, const char *controller, const char *mount_point, const char *mount_root,
@@ -102,7 +102,7 @@ static void pause_ms(long ms)
         nanosleep(&t, NULL);
 }
 
-/* cgroup.kill (Linux 5.14) also reaches processes that are forked meanwhile. */
+/* cgroup.kill (Linux 5.14) also reaches processes forked meanwhile. */
 void cgroup_kill_members(int dir_fd)
 {
         char list[64 * KIB];
@@ -119,7 +119,7 @@ void cgroup_kill_members(int dir_fd)
         }
 }
 
-/* Kill and remove the leaves of one folder, then the folder. */
+/* Kill and remove the leaves of a folder, then the folder. */
 static void sweep_folder(const char *path)
 {
         auto_fd fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -190,7 +190,7 @@ static int make_folder(const char *parent, const char *name, char path[static PA
         struct stat here, there;
         /*
          * Between mkdir and flock another supervisor may have removed the folder: then the path is another folder, or
-         * none.
+         * missing.
          */
         if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &here) < 0 || stat(path, &there) < 0 ||
             here.st_ino != there.st_ino) {
@@ -270,7 +270,7 @@ static void start_path(char path[static PATH_MAX], const struct place *place, co
                 snprintf(path + place->mount_len, PATH_MAX - place->mount_len, "/%s", parent);
 }
 
-/* Walk up from the cgroup of this process to the first cgroup that can give controllers to a folder below. */
+/* Walk up from the cgroup of this process to the first cgroup able to give controllers to a folder below. */
 static void open_v2(struct cgroup_base *base, const struct place *place, const char *parent)
 {
         char path[PATH_MAX];
@@ -295,14 +295,14 @@ static void open_v2(struct cgroup_base *base, const struct place *place, const c
 
 static void open_v1(struct cgroup_base *base, const struct places *places, const char *parent)
 {
-        /* The freezer first, so that sweeps begin there: a frozen process dies only after it is thawed. */
+        /* The freezer first, so sweeps begin there: a frozen process dies only after being thawed. */
         for (int i = HIERARCHIES - 1; i >= 0; i--) {
                 const struct place *place = &places->v1[i];
                 char path[PATH_MAX];
                 if (!place->path[0])
                         continue;
                 start_path(path, place, parent);
-                /* cpu and cpuacct are usually one mount; the second name then finds the same folder. */
+                /* cpu and cpuacct usually share a mount; the second name then finds the same folder. */
                 if (i == CPUACCT && strcmp(place->path, places->v1[CPU].path) == 0)
                         continue;
                 if (access(path, W_OK) == 0 && open_folder(base, i, path) == 0)
@@ -327,7 +327,7 @@ int cgroup_open(const char *parent, struct cgroup_base **ret, struct csn_error *
                 base->dir[i] = -1;
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
                 base->kept_max = limit.rlim_cur / KEPT_SHARE;
-        base->spare_max = (size_t)min_u64(base->kept_max / 2, SPARE_MAX);   /* each has five descriptors besides */
+        base->spare_max = (size_t)min_u64(base->kept_max / 2, SPARE_MAX);   /* a leaf has five other descriptors */
         if (!parent_is_good(parent)) {
                 free(places);
                 free(base);

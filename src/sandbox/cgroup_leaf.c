@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
-#define SPARE_MEMORY MIB       /* charged memory that a reused leaf may have; the kernel frees it later */
+#define SPARE_MEMORY MIB       /* allowed charged memory of a reused leaf; the kernel frees the memory later */
 
 enum file { MEMORY_NOW, MEMORY_PEAK, MEMORY_EVENTS, TASKS_NOW, TASKS_PEAK, TASKS_EVENTS, CPU_USED, CPU_STAT, FILES };
 
@@ -97,7 +97,7 @@ static const char *procs_file_of(const struct cgroup_leaf *leaf)
         return leaf->base->mode == WIRE_CGROUP_V1 ? "tasks" : "cgroup.procs";
 }
 
-/* Keep the files of a reused leaf open: to open a file takes longer than to read it. */
+/* Keep the files of a reused leaf open: opening a file takes longer than reading. */
 static void keep_files(struct cgroup_leaf *leaf)
 {
         for (int i = 0; i < FILES; i++)
@@ -128,7 +128,7 @@ static int set_number(int dir_fd, const char *file, uint64_t value, struct csn_e
         return set(dir_fd, file, text, err);
 }
 
-/* For files that exist only with swap accounting: without swap accounting there is no limit to set. */
+/* For files of swap accounting: without swap accounting there is no limit to set. */
 static int set_if_there(int dir_fd, const char *file, uint64_t value, struct csn_error *err)
 {
         if (faccessat(dir_fd, file, F_OK, 0) < 0)
@@ -171,7 +171,7 @@ static int limit_v2(const struct cgroup_leaf *leaf, const struct cgroup_limits *
         return 0;
 }
 
-/* v1 has no memory.oom.group; the event tells us, and the supervisor ends the whole tree then. */
+/* v1 has no memory.oom.group; on the event the supervisor ends the whole tree. */
 static int watch_oom(struct cgroup_leaf *leaf, struct csn_error *err)
 {
         int dir = leaf->dir[MEMORY];
@@ -236,7 +236,7 @@ static bool rename_leaf(struct cgroup_leaf *leaf, const char *name)
 }
 
 /*
- * The OOM event of v1 also comes without a kill: if the process that needs memory is being killed already, and for
+ * The OOM event of v1 also comes without a kill: if the process in need of memory is being killed already, and for
  * all leaves if a cgroup above is full.  An unread event would end the next run at its start.
  */
 static void forget_oom(const struct cgroup_leaf *leaf)
@@ -246,7 +246,7 @@ static void forget_oom(const struct cgroup_leaf *leaf)
                 ;
 }
 
-/* Take a spare leaf, first one with this label, which needs no rename(2); any other leaf gets the name. */
+/* Take a spare leaf, preferably with this label: no rename(2) is needed then.  Any other leaf gets the name. */
 static bool take_spare(struct cgroup_base *base, const char *label, const char *name, struct cgroup_leaf *ret)
 {
         size_t at = base->spare_n;
@@ -433,7 +433,7 @@ void cgroup_leaf_kill(const struct cgroup_leaf *leaf)
                 }
 }
 
-/* ---- standing still ---- */
+/* ---- freezing ---- */
 
 static int freezer_of(const struct cgroup_leaf *leaf)
 {
@@ -463,7 +463,7 @@ bool cgroup_leaf_is_frozen(const struct cgroup_leaf *leaf)
         return v2 ? find_key(state, "frozen") == 1 : strncmp(state, "FROZEN", 6) == 0;
 }
 
-/* A counter that cannot be cleared has to be zero: usage of one run must not count for the next run. */
+/* Counters without a reset have to be zero: usage of a run must not count for the next run. */
 static bool could_be_new(const struct cgroup_leaf *leaf)
 {
         const struct cgroup_base *base = leaf->base;

@@ -1,9 +1,9 @@
 /*
- * Devices of the host that the administrator grants to programs of a profile.
+ * Devices of the host, granted by the administrator to programs of a profile.
  *
- * A grant is an order, but some devices undo the isolation whatever the filter and the rules say: memory, disks,
- * terminals, and devices that make mounts, networks or virtual machines.  Such a grant is refused.  The check of the
- * path is for the message; the check of the node is what counts.
+ * A grant is an order, but some devices undo the isolation despite the filter and the rules: memory, disks, terminals,
+ * and devices for making mounts, networks or virtual machines.  Such a grant is refused.  The check of the path is for
+ * the message; the check of the node decides.
  */
 #include "sandbox/mount.h"
 
@@ -28,7 +28,7 @@ static const struct {
         { 202, "registers of processors" },               { 203, "registers of processors" },
 };
 
-/* Devices whose major the kernel chooses, by the begin of their names. */
+/* Devices with majors chosen by the kernel, by prefix of their names. */
 static const struct {
         const char *prefix, *what;
 } refused_names[] = {
@@ -37,10 +37,10 @@ static const struct {
         { "gpiochip", "pins of the board" },  { "usbmon", "the USB bus" },     { "iommu", "the PCI bus" },
 };
 
-/* The minors of major 1 that are not memory of the host or its log. */
+/* Minors of major 1 other than memory and log of the host. */
 static const unsigned harmless_minors[] = { 3, 5, 7, 8, 9 };
 
-/* Entries that each sandbox has, or that are folders there. */
+/* Entries of /dev in each sandbox, files and folders. */
 static const char *const own_names[] = { "fd", "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr",
         "ptmx", "pts", "shm" };
 

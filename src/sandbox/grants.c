@@ -1,7 +1,7 @@
 /*
- * Volumes and granted devices of one sandbox.  Both come as detached mounts from the supervisor, which alone may mount
- * the file system of a volume and sees the host's /dev.  They are attached in the sandbox's first user namespace; no
- * process is left there, so nothing inside can change them.
+ * Volumes and granted devices of a sandbox.  Both come as detached mounts from the supervisor, which alone may mount
+ * the file system of a volume and sees the host's /dev.  The mounts are attached in the sandbox's first user namespace;
+ * no process is left there, so no process inside can change the mounts.
  */
 #include "sandbox/mount.h"
 
@@ -65,7 +65,7 @@ static int attach_device(int folder, int device, const char *name, struct csn_er
         return mount_attach(device, folder, name, err);
 }
 
-/* The usual devices, from the folder that is about to be covered. */
+/* Copies the mounts of the usual devices, before the new /dev covers the old. */
 static int copy_usual(int root_fd, int usual[], struct csn_error *err)
 {
         for (size_t i = 0; plan_devices[i]; i++) {

@@ -59,7 +59,7 @@ static int write_content(int to, const struct wire_file *file, struct csn_error 
         return errno == ENOSPC ? no_room(err) : err_set(err, CSN_E_SYSTEM, errno, "write an input file");
 }
 
-/* Opened anew: where a file is open for writing it cannot be executed.  Nobody relies on it. */
+/* Opened anew for reading: a file open for writing cannot be executed.  The descriptor sent back is optional. */
 static void give_back(int handoff, int dir, const char *base)
 {
         auto_fd fd = openat(dir, base, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -67,7 +67,7 @@ static void give_back(int handoff, int dir, const char *base)
                 wire_send(handoff, "", 1, &fd, 1);
 }
 
-/* `handoff socket`: that it goes back through, or -1. */
+/* handoff: socket for returning the file, or -1. */
 static int put_file(int home, struct wire_file *file, int source, int handoff, struct csn_error *err)
 {
         const char *base = file->name;
@@ -102,7 +102,7 @@ static int put_file(int home, struct wire_file *file, int source, int handoff, s
 
 /* ---- packets ---- */
 
-/* What is only in the packet has to be kept before the next one comes. */
+/* Copies the content of a packet before the next packet overwrites the buffer. */
 static void keep_file(const struct wire_file *file, struct arena *arena, struct wire_file *ret)
 {
         if (!file->content || strchr(file->name, '/'))

@@ -3,7 +3,7 @@
  * owner inside, and the host's root has no id inside.  A mount with an id map replaces each owner's id.  Only a process
  * with rights over the file system itself may make such a mount: the supervisor, and no process below.
  *
- * The map is taken from a user namespace, made for this purpose by a process that ends at once.
+ * The map is taken from a user namespace, made for this purpose by a short-lived process.
  */
 #include "sandbox/sandbox.h"
 
@@ -19,10 +19,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Of the host, root and system accounts (login.defs(5), SYS_UID_MAX); people's are nobody's inside, and not `user`. */
+/* Root and system accounts of the host (login.defs(5), SYS_UID_MAX); ids of people are `nobody` inside, not `user`. */
 #define HOST_IDS 1000
 
-/* `n` ids from `uid` and from `gid` on become those from `first` on. */
+/* `n` ids from `uid` and from `gid` on become the ids from `first` on. */
 struct id_map {
         uint32_t uid, gid, first, n;
 };
@@ -51,7 +51,7 @@ static int make_map(const struct id_map *ids, struct csn_error *err)
 {
         struct clone_args args = { .flags = CLONE_NEWUSER };
         pid_t self = getpid(), pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
-        /* It goes with us, even with one of us that dies right now. */
+        /* The child dies with its parent, even if the parent dies before this call. */
         if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != self))
                 _exit(1);
         if (pid == 0)
@@ -66,7 +66,7 @@ static int make_map(const struct id_map *ids, struct csn_error *err)
         return fd;
 }
 
-/* In words, for what mount_setattr(2) documents. */
+/* Texts for the errors documented in mount_setattr(2). */
 static int refused(const char *path, int sys, struct csn_error *err)
 {
         return err_set(err, CSN_E_UNSUPPORTED, sys, "root inside needs the ids of %s mapped, and this host cannot: %s",
@@ -84,7 +84,7 @@ static int map_tree(int tree, const char *path, const struct id_map *ids, struct
         auto_fd map = make_map(ids, err);
         if (map < 0)
                 return map;
-        /* Private: a copy of a shared mount would hear of the host's mounts, and the host of ours. */
+        /* Private: a copy of a shared mount would get the host's mounts, and the host ours. */
         struct mount_attr attr = { .attr_set =
                                            MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
                 .propagation = MS_PRIVATE,

@@ -1,10 +1,10 @@
 /*
  * The root file system of a sandbox in an image.
  *
- * The folder of all images is a mount of the template that is read-only, without set-user-ID programs and without
- * devices.  The tree of the image is a copy of that mount, so it has the same flags, and both are locked: the template
- * belongs to a user namespace above the sandbox's own.  The caller leaves the template by pivot_root(2), so a program
- * sees no other image.
+ * The folder of all images is a read-only mount of the template, without set-user-ID programs and without devices.  The
+ * tree of the image is a copy of this mount with the same flags, and both are locked: the template belongs to a user
+ * namespace above the sandbox's own.  The caller leaves the template by pivot_root(2), so a program sees no other
+ * image.
  *
  * Mount points are folders and files without links: src/images/settle.c made them at the import.
  */
@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* Files of /etc that are the same in each sandbox, whatever the image has: accounts, names, and no resolver. */
+/* Files of /etc with the same contents in each sandbox, in any image: accounts, names, and no resolver. */
 static const char *const files[] = { "passwd", "group", "nsswitch.conf", "hosts", "hostname", "resolv.conf" };
 
 static int attach_tree(const struct wire_shape *shape, int template_fd, int *ret_root, struct csn_error *err)
@@ -25,7 +25,7 @@ static int attach_tree(const struct wire_shape *shape, int template_fd, int *ret
         if (root < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open image %016llx%016llx",
                         (unsigned long long)shape->image_high, (unsigned long long)shape->image_low);
-        /* A folder of the template to attach to, until the template goes. */
+        /* /tmp of the template is the mount point until the template goes. */
         if (mount_attach(root, template_fd, "tmp", err) < 0)
                 return -err->code;
         *ret_root = take_fd(&root);

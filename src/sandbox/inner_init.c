@@ -1,5 +1,5 @@
 /*
- * Process 1 of a sandbox: a copy of the outer init, without exec.  It builds the isolation, waits for a program,
+ * Process 1 of a sandbox: a copy of the outer init, without exec.  Process 1 builds the isolation, waits for a program,
  * confines itself, starts the program, reaps, and reports the exit status to the supervisor.
  *
  * Process 1 may also become the guest of a persistent sandbox, a program of its own (src/guest).  In a sandbox
@@ -34,7 +34,7 @@ struct inner_init {
         int handoff;
         int home;
         pid_t program;             /* 0: none yet */
-        int go;                    /* to a worker that waits, or -1 */
+        int go;                    /* socket of a waiting worker, or -1 */
 };
 
 static void tell(const struct inner_init *init, const struct inner_init_message *message)
@@ -77,7 +77,7 @@ size_t inner_init_fds(const struct plan *plan)
                 plan->devices_n;
 }
 
-/* From behind the fixed descriptors into the plan.  mine: where each of the kept ones is; returns their number. */
+/* Moves the descriptors after the fixed ones into the plan.  mine: address of each; returns their number. */
 static size_t take_mounts(struct plan *plan, const int *fds, int **mine)
 {
         size_t n = 0;
@@ -135,8 +135,8 @@ int descriptors_null(struct csn_error *err)
 /* ---- the program ---- */
 
 /*
- * The child's side, up to execve.  `in` is standard input or -1, `go` a worker's socket or -1.  All but
- * control goes; that one tells a failed exec and closes itself by one that works.
+ * The child's side, up to execve.  `in` is standard input or -1, `go` a worker's socket or -1.  All other descriptors
+ * are closed but control: control reports a failed exec, and a successful exec closes control.
  */
 static int program_enter(const struct inner_init *init, int in, int go, struct csn_error *err)
 {
@@ -157,7 +157,7 @@ static int program_enter(const struct inner_init *init, int in, int go, struct c
                 return err_set(err, CSN_E_SYSTEM, errno, "close_range");
         if (chdir(SANDBOX_HOME) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "chdir %s", SANDBOX_HOME);
-        /* Ours is not dumpable; exec makes the program's own memory its own again. */
+        /* Our memory is not dumpable; after exec the program's memory is. */
         return limits_set(init->plan, 0, go >= 0 ? LIMITS_EARLY : LIMITS_ALL, err);
 }
 
@@ -190,7 +190,7 @@ static void start(struct inner_init *init, const struct wire_program *program, i
 
 /*
  * The program has our uid, and must neither read our memory nor look at our descriptors.  A zygote's child may,
- * as long as nothing foreign is here: setns(2) asks for that right.
+ * until foreign code is here: setns(2) needs this right.
  */
 static void hide(const struct inner_init *init)
 {
@@ -201,7 +201,7 @@ static void hide(const struct inner_init *init)
         fail(init, &err);
 }
 
-/* Before anything comes that it is to be a parent of. */
+/* Runs before process 1 becomes the parent of a program. */
 static void become_ancestor(const struct inner_init *init)
 {
         struct csn_error err;
@@ -211,7 +211,7 @@ static void become_ancestor(const struct inner_init *init)
         tell(init, &closed);
 }
 
-/* What belongs to the program is the program's: its pipes end when it ends. */
+/* Closes our copies of the program's descriptors: its pipes end with the program. */
 static void let_go(struct inner_init *init)
 {
         fd_close(&init->out);
@@ -271,7 +271,7 @@ static void leave(struct inner_init *init)
         tell(init, &confined);
 }
 
-/* The interpreter and the runner are in the worker's command line already; what follows goes to it. */
+/* The interpreter and the runner are in the worker's command line already; the worker gets the other arguments. */
 static int hand_over(int go, const struct wire_program *program, struct csn_error *err)
 {
         struct buf document;
@@ -292,9 +292,7 @@ static int hand_over(int go, const struct wire_program *program, struct csn_erro
 
 /* ---- the guest ---- */
 
-/*
- * Nothing foreign is here yet.  The supervisor hears no more of us: what the guest does is between it and the engine.
- */
+/* No foreign code is here yet.  The supervisor gets no later message: the guest serves the engine alone. */
 static _Noreturn void become_guest(struct inner_init *init, const struct wire_limits *limits)
 {
         static char *const argv[] = { "init", NULL }, *const env[] = { NULL };
@@ -314,7 +312,7 @@ static _Noreturn void become_guest(struct inner_init *init, const struct wire_li
         fail(init, &err);
 }
 
-/* ---- in order ---- */
+/* ---- run, reap, main loop ---- */
 
 static void run(struct inner_init *init, const struct wire_limits *limits, struct arena *arena)
 {
@@ -338,7 +336,7 @@ static void run(struct inner_init *init, const struct wire_limits *limits, struc
         let_go(init);
 }
 
-/* Ends when nothing is left inside. */
+/* Exits when no other process is left inside. */
 static _Noreturn void reap(const struct inner_init *init)
 {
         for (;;) {
@@ -398,7 +396,7 @@ static int prepare(struct inner_init *init, int procs_fds, struct csn_error *err
                 fds[n++] = init->plan->tool_socket;
         if (wire_send(init->control, &ready, sizeof ready, fds, n) < 0)
                 _exit(1);
-        /* Nobody inside may accept there, nor change how somebody outside does. */
+        /* No process inside may accept on these sockets, nor change how the engine accepts. */
         fd_close(&init->plan->proxy);
         fd_close(&init->plan->tool_socket);
         return 0;

@@ -35,12 +35,12 @@ struct ruleset {
 struct rule {
         const char *path;
         uint64_t rights;
-        bool unmerged;   /* needed only where it is no link into /usr */
+        bool unmerged;   /* needed only if the path is no link into /usr */
 };
 
 /*
- * Rights are for what lies beneath the path.  Missing paths are skipped: they cannot be reached anyway.  Each sandbox
- * goes through the table, so it has nothing twice.
+ * Rights apply beneath the path.  Missing paths are skipped, for a missing path cannot be reached anyway.  Each sandbox
+ * goes through the table, so the table has no duplicates.
  */
 static const struct rule rules[] = {
         { "/", LANDLOCK_ACCESS_FS_READ_DIR, false },
@@ -52,7 +52,7 @@ static const struct rule rules[] = {
         { "/opt", READ | RUN, false },                /* the runners, and layers of packages */
         { "/etc", READ, false },
         { "/proc", READ, false },
-        { "/dev", FILE_READ | FILE_WRITE, false },   /* five devices (plan.c), and nothing can be made beside them */
+        { "/dev", FILE_READ | FILE_WRITE, false },   /* five devices (plan.c); no file can be made here */
         { "/dev/pts", READ | FILE_WRITE | ACCESS_FS_IOCTL_DEV, false },
         { "/dev/shm", READ | CHANGE, false },
         { "/tmp", READ | RUN | CHANGE, false },
@@ -60,8 +60,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * In a sandbox with root, which is root towards names in / as well.  A rule for / is one for /proc and /dev, too: what
- * may be written there is up to the other isolation, which hold alone where there is no Landlock.
+ * For a sandbox with root: root may change names in / as well.  A rule for / covers /proc and /dev, too: writes there
+ * are up to the other isolation, which holds alone without Landlock.
  */
 static const struct rule root_rules[] = {
         { "/", READ | RUN | CHANGE, false },
@@ -115,12 +115,12 @@ static int add_rule(int ruleset_fd, const char *path, uint64_t rights, struct cs
         if (fd < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "open %s for a Landlock rule", path);
         int rc = add_beneath(ruleset_fd, fd, rights);
-        if (rc < 0 && errno == EINVAL)   /* no folder: it can have only some of them */
+        if (rc < 0 && errno == EINVAL)   /* a file can have only some of the rights */
                 rc = add_beneath(ruleset_fd, fd, rights & (FILE_READ | FILE_WRITE | RUN | ACCESS_FS_IOCTL_DEV));
         return rc < 0 ? err_set(err, CSN_E_SYSTEM, errno, "add the Landlock rule for %s", path) : 0;
 }
 
-/* The kernel looks at no more of the struct than it knows. */
+/* Passes only the fields known to the kernel. */
 static int make_ruleset(const struct ruleset *ruleset, unsigned abi, struct csn_error *err)
 {
         size_t size = abi >= 6 ? sizeof *ruleset : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
@@ -128,9 +128,7 @@ static int make_ruleset(const struct ruleset *ruleset, unsigned abi, struct csn_
         return fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "create the Landlock rules") : fd;
 }
 
-/*
- * Signals are not scoped: an engine ends a process that looks at programs, which the starter made and which is outside.
- */
+/* Signals are not scoped: an engine ends a policy process, which the starter made and which is outside. */
 int landlock_make(const struct landlock_place *places, size_t n, int *ret_fd, unsigned *ret_abi, struct csn_error *err)
 {
         static const uint64_t uses[] = {
@@ -175,8 +173,8 @@ static int add_rules(int ruleset_fd, const struct rule *rows, size_t n, unsigned
 }
 
 /*
- * Volumes, whose mounts are read-only where the request says so; modules, whose mount programs see read-only; and
- * granted devices with their ioctl(2).
+ * Volumes, with read-only mounts if requested; modules, with a mount shown read-only to programs; and granted devices
+ * with their ioctl(2).
  */
 static int add_grants(int ruleset_fd, const struct plan *plan, struct csn_error *err)
 {
@@ -201,8 +199,8 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         unsigned abi = plan->abilities.landlock_abi;
         struct ruleset ruleset = { .access_fs = known_rights(abi) };
         /*
-         * In a guest's sandbox are interpreters that came from outside, each in a domain of its own, and they belong
-         * together; what is inside is kept apart from the rest by its pid and network namespaces.
+         * Interpreters joining a guest's sandbox from outside each have a domain of their own, but belong together;
+         * the pid and network namespaces keep the processes inside apart from all others.
          */
         if (abi >= 6 && !(plan->shape.flags & WIRE_PERSISTENT))
                 ruleset.scoped = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL;
@@ -210,7 +208,7 @@ int landlock_child(struct plan *plan, struct csn_error *err)
         if (fd < 0)
                 return fd;
         bool root = plan->shape.flags & WIRE_ROOT;
-        /* Of an image it is not known whether /bin and its like are links into /usr. */
+        /* In an image /bin, /lib and so on may be folders instead of links into /usr. */
         bool merged_usr = plan->abilities.merged_usr && !plan->shape.image_high && !plan->shape.image_low;
         if (add_rules(fd, root ? root_rules : rules, root ? ARRAY_LEN(root_rules) : ARRAY_LEN(rules), abi, merged_usr,
                     err) < 0 ||

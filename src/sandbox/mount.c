@@ -17,7 +17,7 @@
 
 #define TREE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
 
-/* Without mount_setattr(2) the flags of mounts below could not be changed, so they are not taken along. */
+/* Without mount_setattr(2) the flags of mounts below could not be changed, so submounts are left out. */
 static int tree_open(int dir_fd, const char *path)
 {
         static int can_recurse = -1;
@@ -28,12 +28,12 @@ static int tree_open(int dir_fd, const char *path)
         return open_tree(dir_fd, path, TREE_FLAGS | (can_recurse ? AT_RECURSIVE : 0));
 }
 
-/* ---- what comes from the host, opened before the root changes ---- */
+/* ---- trees of the host, opened before the root changes ---- */
 
 #define BINDS_MAX 16
 #define DEVICES_MAX 8
 
-/* /bin, /lib and their like: links into /usr on a merged system, folders of their own on an old one. */
+/* /bin, /lib and so on: links into /usr on a merged system, folders of their own on an old system. */
 static const char *const top_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 
 struct host_trees {
@@ -58,7 +58,7 @@ static void host_trees_done(struct host_trees *host)
         fd_close(&host->images);
 }
 
-/* A folder as a tree that can be attached; a file to be read. */
+/* Opens a folder as an attachable tree, a file for reading. */
 static int open_bind(const struct plan_bind *bind, int *ret_fd, bool *ret_is_dir, struct csn_error *err)
 {
         struct stat st;
@@ -70,7 +70,7 @@ static int open_bind(const struct plan_bind *bind, int *ret_fd, bool *ret_is_dir
         auto_fd fd =
                 *ret_is_dir ? tree_open(AT_FDCWD, bind->source) : open(bind->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0 && errno == EACCES && !bind->required)
-                return 0;   /* nobody inside could read it */
+                return 0;   /* no process inside could read the file */
         if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode) != *ret_is_dir ||
                 !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)))
                 return err_set(err, CSN_E_SYSTEM, fd < 0 ? errno : 0, "open %s of the host", bind->source);
@@ -117,7 +117,7 @@ static int open_top(size_t i, struct host_trees *host, struct csn_error *err)
         return 0;
 }
 
-/* *ret_fd stays -1 for a folder that is not there. */
+/* *ret_fd stays -1 for a missing folder. */
 static int keep_tree(int tree, const char *what, int *ret_fd, struct csn_error *err)
 {
         *ret_fd = tree < 0 ? -1 : fcntl(tree, F_DUPFD_CLOEXEC, 0);
@@ -144,7 +144,7 @@ static int host_trees_open(const struct shared_trees *trees, struct host_trees *
 
 /* ---- the new root ---- */
 
-/* Folders of the root, parents first.  Mount points of files are made where they are used. */
+/* Folders of the root, parents first.  Mount points of files are made at the time of the mount. */
 static const char *const folders[] = {
         "usr", "etc", "etc/ssl", "proc", "dev", "dev/pts", "dev/shm", "tmp", "home", "home/user", "opt", "opt/caisson",
         SANDBOX_PYTHON_LAYER + 1, SANDBOX_NODE_LAYER + 1,        "run", "var", "var/lib", "var/cache",
@@ -157,7 +157,7 @@ static const struct {
         { "var/tmp", "../tmp" },               { "var/run", "../run" },
         { "etc/os-release", "../usr/lib/os-release" }, { "etc/mtab", "../proc/self/mounts" },
         { "node_modules", "opt/node_modules" },
-        /* The work folder of other code interpreters, whose models write there; volumes cover all of /mnt. */
+        /* /mnt/data: work folder of other code interpreters, where models write files; volumes cover all of /mnt. */
         { SANDBOX_VOLUMES "/data" + 1, "../home/user" },
 };
 
@@ -173,7 +173,7 @@ static const struct {
         { "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" },
         { "etc/hostname", SANDBOX_HOST_NAME "\n" },
         { "etc/resolv.conf", "" },
-        /* Without one `openssl req` makes no certificate at all. */
+        /* Without this file `openssl req` makes no certificate at all. */
         { "etc/ssl/openssl.cnf",
                 "[req]\ndistinguished_name = name\nx509_extensions = ca\n"
                 "[name]\ncommonName = Common Name\n"
@@ -209,8 +209,8 @@ static int fill_root(int root_fd, struct csn_error *err)
 }
 
 /*
- * A file of the host as it is now.  A mount would show the same for as long: who changes such a file (ldconfig, apt,
- * timedatectl) puts a new one in its place.  Each mount is copied for each sandbox and undone at its end.
+ * Copies the current contents of a host's file.  A mount would show no newer contents: ldconfig, apt and timedatectl
+ * replace such a file by a new inode.  Each mount is copied for each sandbox and undone at its end.
  */
 static int copy_host(int root_fd, int fd, const char *target, struct csn_error *err)
 {
@@ -272,8 +272,8 @@ static int attach_host_trees(int root_fd, const struct host_trees *host, struct 
 /* ---- layers of packages ---- */
 
 /*
- * The template has the folder of all layers at /tmp, which each sandbox and each zygote covers with a file system of
- * its own: so a sandbox sees no layer but its own, and a layer that was built after the template can be mounted.
+ * The template has the folder of all layers at /tmp.  Each sandbox and each zygote covers /tmp with a file system of
+ * its own: so a sandbox sees only its own layers, and a layer built after the template can be mounted.
  */
 static int open_layer(uint64_t high, uint64_t low, int *ret, struct csn_error *err)
 {
@@ -308,7 +308,7 @@ static int attach_layers(int root_fd, const struct layer_trees *trees, struct cs
 
 #define OPTIONS_MAX 8
 
-/* It is whose we are (tmpfs(5)): the sandbox' user, or its root. */
+/* The tmpfs belongs to the ids of the mounter (tmpfs(5)): the sandbox' user, or its root. */
 static int attach_tmpfs(int root_fd, const char *target, uint64_t bytes, uint64_t inodes, const char *mode,
         unsigned attrs, struct csn_error *err)
 {
@@ -323,9 +323,9 @@ static int attach_private(int root_fd, const struct wire_shape *shape, struct cs
 {
         static const struct option pts[] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { "max", "16" },
                 { NULL, NULL } };
-        /* With root the home directory is on the disk that root has, and what all may write to is root's. */
+        /* With root the home directory is on root's disk, and world-writable folders belong to root. */
         bool rooted = shape->flags & WIRE_ROOT;
-        /* The home's root is an inode of its own, which the program did not ask for. */
+        /* The root folder of the home tmpfs takes an inode in addition to the request. */
         if (!rooted &&
                 attach_tmpfs(root_fd, "home/user", shape->disk_bytes, shape->disk_files + 1, "0700", ATTR_FILES, err) <
                         0)
@@ -364,17 +364,17 @@ static int attach_modules(int root_fd, struct plan *plan, struct csn_error *err)
 
 /* ---- /proc ---- */
 
-/* The kernel's overflowuid: how a namespace shows an id that it has no number for (user_namespaces(7)). */
+/* The kernel's overflowuid: shown in a namespace for unmapped ids (user_namespaces(7)). */
 #define NOBODY 65534
 
-/* By their place in plan_masked_files and plan_masked_folders. */
+/* Indexed like plan_masked_files and plan_masked_folders. */
 #define MASKS_MAX 64
 static bool closed_files[MASKS_MAX], closed_folders[MASKS_MAX];
 
 /*
- * What is not there needs no mask.  Nor does what belongs to root of the host and is for nobody else: nobody inside is
- * that root, and capabilities do not count for files of ids that a namespace does not have (capable_wrt_inode_uidgid()
- * in kernel/capability.c).  A mask is a mount to make and to undo in every sandbox, which was much of what one costs.
+ * Missing entries need no mask.  Nor do entries of the host's root without rights for group and others: no process
+ * inside is the host's root, and capabilities do not count for files of unmapped ids (capable_wrt_inode_uidgid() in
+ * kernel/capability.c).  A mask is a mount to make and to undo in every sandbox; masks were much of a sandbox' cost.
  */
 static void find_closed(const char *const *entries, bool closed[MASKS_MAX])
 {
@@ -403,8 +403,8 @@ void mount_look(void)
 }
 
 /*
- * Cover entries of /proc, where we are.  What went since it was looked for is no leak.  By path and mount(2), for once:
- * nobody else is in this mount namespace, and a detached copy for each mask is two calls more.
+ * Cover entries of /proc, the current directory.  Entries gone since mount_look() are no leak.  By path and mount(2),
+ * for once: no other process is in this mount namespace, and a detached copy for each mask is two calls more.
  */
 static int mask(const char *cover, const char *const *entries, const bool closed[MASKS_MAX], struct csn_error *err)
 {
@@ -419,7 +419,7 @@ static int mask_proc(int proc_fd, struct csn_error *err)
 {
         if (fchdir(proc_fd) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "go to /proc");
-        /* The mask of files is the device that open_device() looked at, the one of folders the empty /run. */
+        /* Files are masked by the device checked in open_device(), folders by the empty /run. */
         if (mask("/dev/null", plan_masked_files, closed_files, err) < 0 ||
                 mask("/run", plan_masked_folders, closed_folders, err) < 0)
                 return -err->code;
@@ -459,7 +459,7 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
                 return -err->code;
         plan->boundary.proc_strict = is_strict;
 
-        /* subset=pid has no sys/; the sysctls are then reached through a /proc that is never attached. */
+        /* subset=pid has no sys/; the sysctls are then reached through a second /proc, never attached. */
         auto_fd whole = is_strict ? new_proc(plain, err) : -1;
         if (is_strict && whole < 0)
                 return whole;
@@ -473,7 +473,7 @@ static int attach_proc(int root_fd, struct plan *plan, struct csn_error *err)
         return plan->boundary.overlay ? overlay_boot_id(root_fd, err) : 0;
 }
 
-/* ---- in order ---- */
+/* ---- roots of the template, of sandboxes and of zygotes ---- */
 
 static int take_ids(uint32_t id, struct csn_error *err)
 {
@@ -484,7 +484,7 @@ static int take_ids(uint32_t id, struct csn_error *err)
 
 static int enter_root(int root_fd, struct csn_error *err)
 {
-        /* pivot_root(2), "pivot_root(".", ".")": the old root ends on top of the new one and goes from there. */
+        /* pivot_root(2), "pivot_root(".", ".")": the old root ends on top of the new root and is unmounted there. */
         if (fchdir(root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "pivot_root");
         if (umount2(".", MNT_DETACH) < 0)
@@ -506,10 +506,10 @@ static int build_template(const struct host_trees *host, struct csn_error *err)
         auto_fd proc = new_proc(plain, err);
         if (proc < 0)
                 return proc;
-        /* It has to be attached somewhere until pivot_root(2) takes it; /usr is there and already opened. */
+        /* Before pivot_root(2) the new root has to be attached somewhere; /usr exists and is already opened. */
         if (move_mount(root, "", AT_FDCWD, "/usr", MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "attach the new root");
-        /* /proc is the outer init's own; each sandbox covers it with one of its own, and needs it for making that. */
+        /* /proc is the outer init's own; a sandbox needs this /proc to mount its own /proc over it. */
         if (fill_root(root, err) < 0 || attach_host_trees(root, host, err) < 0 ||
                 mount_attach_new(root, "tmpfs", "run", empty, MOUNT_ATTR_RDONLY | ATTR_DATA, err) < 0 ||
                 mount_attach(proc, root, "proc", err) < 0 ||
@@ -529,7 +529,7 @@ int mount_template(const struct shared_trees *trees, struct csn_error *err)
         if (rc == 0)
                 rc = build_template(&host, err);
         host_trees_done(&host);
-        /* Trees that the supervisor opened are slaves where its root is one, as in a container. */
+        /* Trees opened by the supervisor are slave mounts if its root is a slave, as in a container. */
         if (rc == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the mounts of sandboxes private");
         return rc;
@@ -545,7 +545,7 @@ static int open_root(struct plan *plan, int *ret, struct csn_error *err)
         return *ret < 0 ? err_set(err, CSN_E_SYSTEM, errno, "open /") : 0;
 }
 
-/* From here on files are made with the sandbox's own id: the host's is not mapped and could not own any. */
+/* From here on files are made with the sandbox's own id: the host's id is not mapped and could not own files. */
 int mount_child(struct plan *plan, struct csn_error *err)
 {
         bool rooted = plan->shape.flags & WIRE_ROOT, own_root = rooted || has_image(&plan->shape);
@@ -559,11 +559,11 @@ int mount_child(struct plan *plan, struct csn_error *err)
                 return -err->code;
         fd_close(&layers.python);
         fd_close(&layers.node);
-        /* The masks of /proc are the template's, so it goes when they are in place. */
+        /* The masks of /proc come from the template, so the template goes after the masks. */
         return own_root ? enter_root(root, err) : 0;
 }
 
-/* The template has a /proc of the outer init's pid namespace, which the image's root gets a copy of. */
+/* The root of an image gets a copy of the template's /proc, of the outer init's pid namespace. */
 static int open_zygote_root(const struct wire_shape *shape, int *ret, struct csn_error *err)
 {
         if (!has_image(shape)) {

@@ -32,7 +32,7 @@ int mount_attach(int mount_fd, int dir_fd, const char *target, struct csn_error 
         return 0;
 }
 
-/* Read-only where the template is, and locked. */
+/* The copy is read-only if the template's mount is, and locked. */
 int mount_attach_copy(int template_fd, int root_fd, const char *path, struct csn_error *err)
 {
         auto_fd copy = open_tree(template_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -50,7 +50,7 @@ int mount_attach_new(int root_fd, const char *type, const char *target, const st
         return mount_attach(fd, root_fd, target, err);
 }
 
-/* Before Linux 5.12: one remount, for the mount itself and not for mounts below it (there are none then). */
+/* Before Linux 5.12: remounts the mount itself, but no mounts below (there are none then). */
 static int remount(int mount_fd, unsigned attrs)
 {
         unsigned long flags = MS_REMOUNT | MS_BIND;

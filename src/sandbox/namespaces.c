@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 
 /*
- * Who maps without rights may have no supplementary groups (user_namespaces(7)); others keep them from whoever needs
- * none.  What is denied in a namespace is denied in all that are made below it.
+ * A process without rights may map ids only with supplementary groups denied (user_namespaces(7)); a process with
+ * rights denies supplementary groups where not needed.  A denial in a namespace holds in all namespaces below.
  */
 enum groups { GROUPS_DENY, GROUPS_AS_ABOVE };
 
@@ -42,7 +42,7 @@ int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, st
 {
         char folder[32], uid_map[64], gid_map[64];
         snprintf(folder, sizeof folder, "/proc/%d", pid);
-        /* Rootless, the only ids that may be mapped are our own. */
+        /* Rootless, only our own ids may be mapped. */
         int inner = rootless ? SANDBOX_UID : 0;
         uint32_t count = rootless ? 1 : uids->count;
         snprintf(uid_map, sizeof uid_map, "%d %u %u", inner, rootless ? geteuid() : uids->first, count);
@@ -51,7 +51,7 @@ int ns_map_outer_init(pid_t pid, const struct uid_range *uids, bool rootless, st
         return write_maps(folder, rootless ? GROUPS_DENY : GROUPS_AS_ABOVE, uid_map, gid_map, err);
 }
 
-/* Ids inside, in the order of the block: all but its last one, and `nobody`. */
+/* Ids inside are in the order of the block, except the last id, which is `nobody`. */
 static int map_block(const char *folder, uint32_t first, uint32_t last, struct csn_error *err)
 {
         char map[80];
@@ -86,8 +86,8 @@ static int map_self(uint32_t outer, enum groups groups, struct csn_error *err)
 }
 
 /*
- * The only way out, where one was asked for: a socket of this network namespace on which somebody outside
- * accepts.  There is no interface, no route and no packet that leaves.
+ * The only way out, if requested: a listening socket of this network namespace; a process outside accepts.  There is
+ * no interface and no route, and no packet leaves.
  */
 static int listen_for_proxy(struct plan *plan, struct csn_error *err)
 {
@@ -101,8 +101,8 @@ static int listen_for_proxy(struct plan *plan, struct csn_error *err)
 }
 
 /*
- * A socket in a file, because an abstract one of ours would be out of reach for what Landlock scopes.  Whoever removes
- * the file has no tools any more, and whoever puts another in its place fools himself.
+ * A socket in a file, because an abstract socket of ours would be out of reach for processes in a Landlock scope.  A
+ * program removing the file loses its tools, and a program replacing the file deceives only itself.
  */
 static int listen_for_tools(struct plan *plan, struct csn_error *err)
 {
@@ -132,12 +132,12 @@ int ns_child(struct plan *plan, struct csn_error *err)
                 return 0;
         if (errno != EPERM)
                 return err_set(err, CSN_E_SYSTEM, errno, "set the host name");
-        /* The root is the sandbox's by now, so the kind of container cannot be told from here. */
+        /* The root is the sandbox's by now, so the kind of container cannot be detected here. */
         return err_set(err, CSN_E_UNSUPPORTED, 0,
                 "set the host name of a new namespace, which this container forbids: see caisson doctor");
 }
 
-/* No namespace of any kind can be made inside from here on, whatever a process may gain. */
+/* No namespace of any kind can be made inside from here on, even with rights gained later. */
 static int close_sysctls(int dir_fd, struct csn_error *err)
 {
         static const char *const kinds[] = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time" };
@@ -153,7 +153,7 @@ static int close_sysctls(int dir_fd, struct csn_error *err)
 
 /*
  * inotify counts against the owner of each user namespace above (kernel/ucount.c), so all sandboxes of one
- * outer init share what the host allows its owner.  A share of it for each leaves something for the others.
+ * outer init share its owner's limit on the host.  A bound for each sandbox leaves a share for the others.
  */
 #define INOTIFY_INSTANCES "16"
 #define INOTIFY_WATCHES "8192"
@@ -172,8 +172,8 @@ static int enter_inner(struct csn_error *err)
 }
 
 /*
- * More than one id is mapped by somebody with rights in the namespace above, which we leave.  So a copy of us stays
- * there for that long; nothing foreign is here yet.
+ * Mapping two ids or more needs rights in the namespace above, which we leave.  So a fork of us stays there until the
+ * maps are written; no foreign code is here yet.
  */
 static int enter_inner_block(struct csn_error *err)
 {
@@ -213,10 +213,7 @@ static int enter_inner_self(struct csn_error *err)
 int ns_lock_child(struct plan *plan, struct csn_error *err)
 {
         bool rooted = plan->shape.flags & WIRE_ROOT;
-        /*
-         * The share is one for each uid, and root has many: here they are counted together, as those of the owner of
-         * the next.
-         */
+        /* The bound is per uid, and root has many uids: in this namespace all count as the inner namespace's owner. */
         if (rooted && bound_inotify(plan->sysctl_dir, err) < 0)
                 return -err->code;
         if ((rooted ? enter_inner_block(err) : enter_inner_self(err)) < 0 || bound_inotify(plan->sysctl_dir, err) < 0)

@@ -19,16 +19,16 @@
 #define OWN "/proc/self/ns/net"
 
 /*
- * "used" in sockstat counts the sockets of all families, so sockstat6 says nothing more.  That netstat said nothing
- * more would need an argument for each of its counters and each kernel, so it is read.  A flow label outlives its
- * socket by up to a minute, with bytes that its owner chose.
+ * "used" in sockstat counts the sockets of all families, so sockstat6 adds nothing.  Leaving out netstat would need an
+ * argument for each of its counters and each kernel, so netstat is read.  A flow label outlives its socket by up to a
+ * minute, with bytes chosen by its owner.
  */
 static const char *const shown[NET_FILES] = { "sockstat", "dev", "snmp", "snmp6", "netstat", "ip6_flowlabel" };
 
 #define READY_MAX 32
 
 /*
- * To open a file takes half of what it takes to look; but each sandbox' process 1 begins with a copy of all
+ * Opening the files takes half of the time of a check; but each sandbox' process 1 begins with a copy of all
  * descriptors.
  */
 #define OPEN_MAX 16
@@ -51,9 +51,7 @@ static int loopback_up(struct csn_error *err)
         return 0;
 }
 
-/*
- * Numbers of the whole machine go, for other people's connections change them (sockstat_seq_show() in net/ipv4/proc.c).
- */
+/* Removes machine-wide numbers, which depend on foreign connections (sockstat_seq_show() in net/ipv4/proc.c). */
 static size_t without_machine(char *text, size_t len)
 {
         static const char *const words[] = { " orphan ", " alloc ", " mem " };
@@ -67,7 +65,7 @@ static size_t without_machine(char *text, size_t len)
         return len;
 }
 
-/* Of the namespace that we are in.  What a kernel does not have, without IPv6, may come later. */
+/* Opens the files of the current namespace.  A file missing without IPv6 may appear later. */
 static int open_files(struct net *net)
 {
         auto_fd dir = open("/proc/self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -95,7 +93,7 @@ static bool has_all(const struct net *net)
         return true;
 }
 
-/* From its beginning to its end.  -1: it cannot be read, or not all of it. */
+/* Reads the whole file.  -1: unreadable, or longer than the buffer. */
 static ssize_t read_again(int fd, char *text, size_t size)
 {
         size_t len = 0;
@@ -111,7 +109,7 @@ static ssize_t read_again(int fd, char *text, size_t size)
         }
 }
 
-/* What the kernel shows of it.  Returns the length; 0: it cannot be read, or not all of it. */
+/* Reads the state of the namespace.  Returns the length; 0: unreadable, or longer than the buffer. */
 static size_t look(const struct net *net, char *text, size_t size)
 {
         size_t len = 0;
@@ -182,18 +180,18 @@ void nets_give(struct nets *nets, struct net *net, pid_t pid)
         nets->used = net;
 }
 
-/* Whether they are open now. */
+/* Whether the files are open now. */
 static bool enter_and_open(struct nets *nets, struct net *net)
 {
         if (setns(net->fd, CLONE_NEWNET) < 0)
                 return false;
         bool is_open = open_files(net) == 0;
         if (nets_leave(nets) < 0)
-                _exit(1);   /* nothing of ours may be in there */
+                _exit(1);   /* the outer init must not stay in there */
         return is_open;
 }
 
-/* To be read again, as long as there are not too many. */
+/* Keeps the files open for the next check, for at most OPEN_MAX namespaces. */
 static void keep_files(struct nets *nets, struct net *net)
 {
         if (net->is_open)

@@ -2,8 +2,8 @@
  * The outer init: process 1 of a user, mount, pid, net, ipc and uts namespace, a copy of the supervisor without
  * exec.
  *
- * It builds the root file system shared by all sandboxes once.  Process 1 of each sandbox is its child and gets a
- * copy of its mounts, locked because the child lives in another user namespace.  Zygotes are children of the
+ * The outer init builds the root file system shared by all sandboxes once.  Process 1 of each sandbox is its child and
+ * gets a copy of its mounts, locked because the child lives in another user namespace.  Zygotes are children of the
  * outer init, outside of all sandboxes.  The outer init is also the parent of the zygotes' children
  * (CLONE_PARENT), so the death of a zygote does not end its forks, and exit statuses come from a process that
  * never ran foreign code.
@@ -33,7 +33,7 @@
 struct outer_init_state {
         int sock;
         int signals;
-        int errors;                /* standard error of the supervisor, for zygotes that cannot start */
+        int errors;                /* standard error of the supervisor, for zygotes */
         bool rootless;
         struct nets nets;
 };
@@ -57,8 +57,8 @@ static void answer(const struct outer_init_state *outer_init_state, const struct
 /* ---- sandboxes ---- */
 
 /*
- * A user namespace belongs to whoever makes it, and what is counted inside is counted against its owner too
- * (kernel/ucount.c): each is made with the sandbox' own id as effective id.
+ * A user namespace belongs to its creator's effective uid, and resources used inside count against the owner, too
+ * (kernel/ucount.c): so each is made with the sandbox' own id as effective id.
  */
 static int become_owner(const struct outer_init_state *outer_init_state, const struct plan *plan)
 {
@@ -76,7 +76,7 @@ static int become_outer_init(const struct outer_init_state *outer_init_state)
         return setresuid((uid_t)-1, 0, (uid_t)-1) < 0 || setresgid((gid_t)-1, 0, (gid_t)-1) < 0 ? -1 : 0;
 }
 
-/* A sandbox waits until its parent was told of it.  Without its maps it fails in its first step and says why. */
+/* The sandbox waits for GO until the supervisor knows its pid.  Without maps its first step fails with an error. */
 static void map_outside(const struct plan *plan, pid_t pid)
 {
         struct csn_error err;
@@ -95,14 +95,14 @@ static pid_t make_bare(struct outer_init_state *outer_init_state, struct plan *p
         if (rc == 0 && become_owner(outer_init_state, plan) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "take the sandbox' uid for its namespace");
         bool mapped = ns_is_mapped_outside(plan);
-        /* Its maps are a file of its uid's then, which we may write; a change of ids forgets it, for us too. */
+        /* The map files of a dumpable child belong to its uid, so we may write; a change of ids clears both flags. */
         if (rc == 0 && mapped && prctl(PR_SET_DUMPABLE, 1) < 0)
                 rc = err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         uint64_t made = plan->clone_flags & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
         pid_t pid = rc < 0 ? -1 : clone_into(made, ret_pid_fd);
         int sys = errno;
         if (pid == 0) {
-                plan->boundary.namespaces = made | CLONE_NEWNET;   /* it was entered above */
+                plan->boundary.namespaces = made | CLONE_NEWNET;   /* entered above */
                 inner_init_main(plan, fds);
         }
         if (become_outer_init(outer_init_state) < 0 || nets_leave(&outer_init_state->nets) < 0)
@@ -166,7 +166,7 @@ static pid_t make_zygote(const struct outer_init_state *outer_init_state, struct
         return pid < 0 ? err_set(err, CSN_E_SYSTEM, errno, "make the process of a zygote") : pid;
 }
 
-/* ---- its loop ---- */
+/* ---- loop ---- */
 
 static void serve(struct outer_init_state *outer_init_state)
 {
@@ -177,7 +177,7 @@ static void serve(struct outer_init_state *outer_init_state)
         struct csn_error err = { 0 };
         ssize_t len = wire_receive(outer_init_state->sock, bytes, fds, &fds_n);
         if (len < 0 && (errno == EMFILE || errno == ENFILE || errno == EPROTO))
-                return;   /* the parent's own deadline ends what this was for */
+                return;   /* the supervisor's own deadline ends the request */
         if (len != (ssize_t)sizeof message)
                 _exit(0);
         memcpy(&message, bytes, sizeof message);
@@ -251,7 +251,7 @@ void shared_dirs_close(struct shared_trees *dirs)
         fd_close(&dirs->images);
 }
 
-/* Without the runners errno says why. */
+/* Without the runners errno has the reason. */
 static struct shared_trees open_shared(const struct shared_trees *dirs)
 {
         const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
@@ -262,7 +262,7 @@ static struct shared_trees open_shared(const struct shared_trees *dirs)
         return trees;
 }
 
-/* Of a mount namespace of one's own, in which alone one may clone mounts without privileges. */
+/* In our own mount namespace: only there may a process without privileges clone mounts. */
 static struct shared_trees open_shared_here(const struct shared_folders *folders)
 {
         struct shared_trees dirs, trees;
@@ -285,7 +285,7 @@ static int settle(struct outer_init_state *outer_init_state, struct shared_trees
                         folders->runner_dir);
         if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "take the outer init's ids");
-        /* Changing credentials forgets it, so it is set after the last change. */
+        /* A change of credentials clears PR_SET_PDEATHSIG, so the call follows the last change. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_PDEATHSIG");
         umask(022);
@@ -333,7 +333,7 @@ static _Noreturn void outer_init_main(bool rootless, int sock, struct shared_tre
                         { .fd = outer_init_state.sock, .events = POLLIN } };
                 if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
                         _exit(1);
-                /* Deaths first: somebody waits for an answer, and nobody yet for a new sandbox. */
+                /* Deaths first: a client waits for the result of a dead sandbox, and none yet for a new sandbox. */
                 if (fds[0].revents)
                         reap(&outer_init_state);
                 if (fds[1].revents)
@@ -366,9 +366,7 @@ int outer_init_start(struct outer_init *outer_init, const struct uid_range *uids
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
         outer_init->sock = pair[0];
-        /*
-         * The outer init's uid could not look into a folder of ours (a build in somebody's home), so we open it for it.
-         */
+        /* The supervisor opens its folders: the outer init's uid may lack access to a build in a home directory. */
         struct shared_trees trees = { -1, -1, -1 };
         if (!rootless)
                 trees = open_shared(dirs);

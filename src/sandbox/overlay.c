@@ -10,7 +10,7 @@
  *   usr      files written to /usr; `work` is overlayfs' own
  *
  * There are two overlays because of read permission.  An overlay reads its layers with the credentials of its
- * mounter.  Root inside owns the host root's files in `lower`, so with root's credentials it could read files
+ * mounter.  Root inside owns the host root's files in `lower`, so with root's credentials an overlay could read files
  * hidden from ordinary users of the host (mode 0600).  So `shown` is mounted as uid 65534 without any right over
  * files: only world-readable files of the host can be read through `shown`, by the kernel's own check at each
  * open; other files can be deleted inside, but not read, copied or moved.  The overlay on top has root's
@@ -41,7 +41,7 @@
 #include <sys/xattr.h>
 
 #define LEVELS_MAX 16          /* folders in folders of /etc */
-#define ACCOUNTS_MAX ((size_t)64 * 1024) /* bytes of /etc/passwd and of /etc/group of an image that are taken over */
+#define ACCOUNTS_MAX ((size_t)64 * 1024) /* bytes read of an image's /etc/passwd and /etc/group */
 #define SANDBOX_CHANGED_USR "run/caisson/changed/usr"
 
 #define ACCOUNTS                                         \
@@ -52,7 +52,7 @@
 
 static int make_folder(int dir_fd, const char *path, mode_t mode, struct csn_error *err)
 {
-        /* Not less than was asked for, whatever the umask. */
+        /* The full mode, regardless of the umask. */
         if (mkdirat(dir_fd, path, mode) < 0 || fchmodat(dir_fd, path, mode, 0) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "make the folder %s", path);
         return 0;
@@ -66,14 +66,14 @@ static int write_file(int dir_fd, const char *path, const char *text, struct csn
         return 0;
 }
 
-/* ---- what is small is copied ---- */
+/* ---- copies of small folders ---- */
 
 static int copy_link(int from, int to, const char *name, struct csn_error *err)
 {
         char target[4096];
         ssize_t n = readlinkat(from, name, target, sizeof target - 1);
         if (n < 0)
-                return 0;   /* it has gone */
+                return 0;   /* the link has gone */
         target[n] = 0;
         return symlinkat(target, to, name) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "copy the link %s", name) : 0;
 }
@@ -82,7 +82,7 @@ static int copy_file(int from, int to, const char *name, struct csn_error *err)
 {
         struct stat st;
         ssize_t n;
-        /* What not everybody may read we may not, and it is left out. */
+        /* A file not readable by all users cannot be opened here, and is left out. */
         auto_fd in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (in < 0 || fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
                 return 0;
@@ -124,7 +124,7 @@ static int copy_tree(int from_dir, int to_dir, const char *name, unsigned level,
         return rc;
 }
 
-/* /bin and its like.  Folders of their own would each need an overlay, on hosts that are from before merged /usr. */
+/* /bin, /lib and so on.  Hosts without merged /usr have folders in their place, and each would need an overlay. */
 static int copy_top_links(int template_fd, int root_fd, struct csn_error *err)
 {
         static const char *const names[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
@@ -186,7 +186,7 @@ static int no_overlay(struct csn_error *err)
                 "root inside needs overlayfs over a mapped folder in a user namespace (Linux 5.19, CONFIG_OVERLAY_FS)");
 }
 
-/* As nobody, and with no right but to mount: what it reads is what anybody may read. */
+/* Mounts `shown` as uid 65534 with CAP_SYS_ADMIN alone, so the overlay can read only world-readable files. */
 static int show(int lower, int empty, struct csn_error *err)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -203,7 +203,7 @@ static int show(int lower, int empty, struct csn_error *err)
         weak[1].effective = 0;
         setfsgid(SANDBOX_NOBODY);
         setfsuid(SANDBOX_NOBODY);
-        /* They return what was before; asked again, what is. */
+        /* setfsgid(2) and setfsuid(2) return the previous id, so a second call returns the current id. */
         if (setfsgid(SANDBOX_NOBODY) != SANDBOX_NOBODY || setfsuid(SANDBOX_NOBODY) != SANDBOX_NOBODY)
                 return err_set(err, CSN_E_SYSTEM, 0, "become nobody to look at /usr");
         if (syscall(SYS_capset, &header, weak) < 0)
@@ -212,7 +212,7 @@ static int show(int lower, int empty, struct csn_error *err)
         setfsuid(0);
         setfsgid(0);
         if (syscall(SYS_capset, &header, all) < 0 || setfsuid(0) != 0 || setfsgid(0) != 0)
-                _exit(1);   /* half of what we were: nothing after this would be what it says */
+                _exit(1);   /* credentials are only half restored: no later step could be trusted */
         return mount < 0 ? no_overlay(err) : mount;
 }
 
@@ -253,7 +253,7 @@ static int lay_over(int disk, int usr, int root, struct csn_error *err)
 }
 
 /*
- * Programs for images of others call `python`, which Debian leaves to who wants it.  A host without that folder has no
+ * Programs written for other images call `python`, an optional name in Debian.  A host without /usr/local/bin gets no
  * link.
  */
 static void name_python(int root)
@@ -307,8 +307,8 @@ static bool is_own(const char *line, size_t name_len, const char *own)
 }
 
 /*
- * The sandbox's own accounts or groups, and then those of the image under other names: packages give files to them.
- * The first line of an id counts (passwd(5)), so 1000 is `user` everywhere.
+ * The sandbox's own accounts or groups, then the image's accounts or groups with other names, which own files of
+ * packages.  The first line of an id counts (passwd(5)), so 1000 is `user` everywhere.
  */
 static int merge_accounts(int root, const char *path, const char *own, struct csn_error *err)
 {
@@ -318,7 +318,7 @@ static int merge_accounts(int root, const char *path, const char *own, struct cs
         ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
         text[len > 0 ? len : 0] = 0;
         char *last = strrchr(text, '\n');
-        text[last ? last - text : 0] = 0;   /* a line that was cut goes */
+        text[last ? last - text : 0] = 0;   /* drop a truncated last line */
         buf_init(&merged, 2 * ACCOUNTS_MAX);
         buf_add(&merged, own, strlen(own));
         char *rest = NULL;
@@ -333,7 +333,7 @@ static int merge_accounts(int root, const char *path, const char *own, struct cs
         return rc;
 }
 
-/* A login shell sets PATH anew; the answers to typed installations (src/lang/installs) stay first in it. */
+/* A login shell sets PATH anew; the answers to typed installations (src/lang/installs) stay first. */
 static int keep_path(int etc, struct csn_error *err)
 {
         auto_fd folder = openat(etc, "profile.d", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -370,7 +370,7 @@ static int fill_image(int template, int root, struct csn_error *err)
 
 /* ---- the disk ---- */
 
-/* overlayfs notes in an attribute that a folder took the place of another one. */
+/* overlayfs marks the replacement of a folder by another folder with an attribute. */
 static int can_note(int disk_fd, struct csn_error *err)
 {
         auto_fd fd = openat(disk_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -380,7 +380,7 @@ static int can_note(int disk_fd, struct csn_error *err)
         return 0;
 }
 
-/* The quota is for what comes: what we put there is not counted. */
+/* The quota is for later files: files placed on the disk so far are not counted. */
 static int bound_disk(int disk_fd, const struct wire_shape *shape, struct csn_error *err)
 {
         struct statvfs used;
@@ -449,7 +449,7 @@ static int build_image(int template, int disk, int lower, int *ret_root, struct 
 
 int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
 {
-        /* Room for what we put there; the quota follows. */
+        /* Room for our own files; bound_disk() sets the quota. */
         static const struct option options[] = { { "size", "64m" }, { "nr_inodes", "65536" }, { "mode", "0755" },
                 { NULL, NULL } };
         auto_fd template = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -460,7 +460,7 @@ int overlay_build(struct plan *plan, int *ret_root, struct csn_error *err)
         auto_fd root = -1;
         int (*build)(int template, int disk, int lower, int *ret_root, struct csn_error *err) =
                 has_image(&plan->shape) ? build_image : build_host;
-        /* Folders of the template to attach to, until the template goes: this one, and /tmp for the root. */
+        /* Mount points in the template, until the template goes: /home for the disk, /tmp for the root. */
         if (mount_attach(disk, template, "home", err) < 0 || can_note(disk, err) < 0 ||
                 build(template, disk, plan->lower, &root, err) < 0 ||
                 mount_attach_copy(template, root, "dev", err) < 0 ||

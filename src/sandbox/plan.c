@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-/* What is seen of the host, read-only.  Entries that are not required are left out when they are missing. */
+/* Files and folders of the host seen inside, read-only.  A missing entry is left out unless required. */
 const struct plan_bind plan_binds[] = {
         { "/usr", "usr", true },
         { "/etc/alternatives", "etc/alternatives", false },
@@ -24,7 +24,7 @@ const size_t plan_binds_n = ARRAY_LEN(plan_binds);
 
 const char *const plan_devices[PLAN_DEVICES + 1] = { "null", "zero", "full", "random", "urandom", NULL };
 
-/* Files that tell or change something of the whole host.  Missing ones are skipped. */
+/* Files with data or controls of the whole host.  Missing files are skipped. */
 const char *const plan_masked_files[] = {
         "kcore", "keys", "key-users", "latency_stats", "timer_list", "timer_stats", "sched_debug", "kmsg",
         "kallsyms", "modules", "kpagecount", "kpageflags", "kpagecgroup", "slabinfo", "vmallocinfo",
@@ -101,7 +101,7 @@ int plan_limit(struct plan *plan, const struct wire_limits *limits, struct csn_e
         return 0;
 }
 
-/* Where something of it is missing there is no root, and not one that is held by less. */
+/* Without all requirements root inside is refused, instead of held by weaker isolation. */
 static int check_root(const struct wire_shape *shape, const struct abilities *abilities, struct csn_error *err)
 {
         if (!(shape->flags & WIRE_ROOT))
@@ -115,7 +115,7 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                         "root inside needs %d ids of the host: set engine.uid_count to %d or more", UID_BLOCK,
                         2 * UID_BLOCK);
-        /* What stands in for a controller counts for each uid, and root can have as many as it likes. */
+        /* Without a controller rlimits count for each uid, and root can use many uids. */
         if (abilities->controllers != WIRE_CTL_ALL)
                 return err_set(err, CSN_E_UNSUPPORTED, 0,
                         "root inside needs the cgroup controllers for memory, cpu and pids, because rlimits do not hold it: "
@@ -123,7 +123,7 @@ static int check_root(const struct wire_shape *shape, const struct abilities *ab
         return 0;
 }
 
-/* Another id as the owner of files, and mounts of the host: both need a root that is the host's. */
+/* Mapped owners of files, and mounts of the host, need root of the host. */
 static int check_mounts(const struct wire_shape *shape, const struct abilities *abilities, struct csn_error *err)
 {
         if (abilities->rootless && shape->volumes_n)
@@ -173,7 +173,7 @@ int plan_make(const struct wire_shape *shape, const struct abilities *abilities,
         memset(ret->volumes, 0xff, sizeof ret->volumes);   /* every descriptor -1 */
         memset(ret->devices, 0xff, sizeof ret->devices);
         ret->shape.label = NULL;
-        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX }; /* until privs_child() has counted them */
+        ret->boundary = (struct wire_boundary){ .capabilities = UINT64_MAX }; /* until privs_child() has counted */
         return 0;
 }
 
@@ -183,16 +183,16 @@ size_t plan_rlimits(const struct plan *plan, struct plan_rlimit limits[PLAN_RLIM
         uint64_t cpu_s = of->cpu_ms ? (of->cpu_ms + 999) / 1000 + 1
                                     : (of->wall_ms * ((of->cpu_milli + 999) / 1000) + 999) / 1000 + 2;
         /*
-         * With a pids controller this is only a second net; without it, it is the limit itself.  The count
-         * is kept for each user namespace since Linux 5.14, and process 1 is in it.
+         * With a pids controller RLIMIT_NPROC is only a second barrier, without a controller the limit itself.
+         * Since Linux 5.14 the count is kept for each user namespace, including process 1.
          */
         uint64_t nproc = plan->abilities.controllers & WIRE_CTL_PIDS ? of->pids * 4 : of->pids + 1;
         /*
-         * Address space stays free (node and WebAssembly reserve tens of GiB without using them).  Without a
+         * Address space stays free (node and WebAssembly reserve tens of GiB without use).  Without a
          * memory controller, private writable memory of each process is bounded instead (Linux 4.7).
          */
         uint64_t data = plan->abilities.controllers & WIRE_CTL_MEMORY ? RLIM_INFINITY : of->memory_bytes;
-        /* A volume has a quota of its own, in its file system, and it may be larger than the home directory. */
+        /* A volume has a quota of its own, in its file system, and may be larger than the home directory. */
         uint64_t file = plan->shape.volumes_n ? VOLUME_FILE_MAX : plan->shape.disk_bytes;
         const struct plan_rlimit rows[] = {
                 { RLIMIT_CORE, true, 0, 0 },

@@ -13,7 +13,7 @@
 #define CAPS_END 64   /* the kernel answers EINVAL from its own last capability on */
 
 /*
- * Leaves these in the bounding set; the kernel answers for each of the others that it is gone (PR_CAPBSET_DROP in
+ * Leaves `kept` in the bounding set; the kernel confirms the removal of each other capability (PR_CAPBSET_DROP in
  * prctl(2)).
  */
 static int bound_to(uint64_t kept, struct csn_error *err)
@@ -32,7 +32,7 @@ static int bound_empty(struct csn_error *err)
         return bound_to(0, err);
 }
 
-/* Nothing is inheritable then, so the kernel empties the ambient set with it (capabilities(7)). */
+/* The inheritable set is empty then, so the kernel empties the ambient set, too (capabilities(7)). */
 static int caps_set(uint64_t bits, struct csn_error *err)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -50,8 +50,8 @@ static int caps_empty(struct csn_error *err)
 }
 
 /*
- * Those in any set but the bounding one, from the kernel's own answer.  What is not permitted and inheritable cannot be
- * ambient (capabilities(7)).
+ * Capabilities in any set but the bounding set, from the kernel's own answer.  Only a permitted and inheritable
+ * capability can be ambient (capabilities(7)).
  */
 static uint64_t caps_left(void)
 {
@@ -86,11 +86,11 @@ int privs_drop(struct csn_error *err)
 
 int privs_bound(struct csn_error *err)
 {
-        /* Without the right to it there is nothing that a later program could gain: no_new_privs. */
+        /* Even without the right to drop, a later program can gain no capability: no_new_privs. */
         return prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) < 0 && errno == EPERM ? 0 : bound_empty(err);
 }
 
-/* The kernel is asked what is in force, and is believed.  bounds: what bound_to() left. */
+/* Records the privileges reported by the kernel.  bounds: the set left by bound_to(). */
 static int note(struct plan *plan, uint64_t bounds, uint64_t meant, struct csn_error *err)
 {
         uint64_t left = caps_left() | bounds;
@@ -118,13 +118,13 @@ int privs_reaper(struct plan *plan, struct csn_error *err)
 }
 
 /*
- * What root inside has, over the inner user namespace alone: files of the block's ids (CHOWN, DAC_OVERRIDE, FOWNER,
- * FSETID), becoming one of those ids (SETUID, SETGID), ending their processes (KILL), and giving up even that
- * (SETPCAP).
+ * Capabilities of root inside, over the inner user namespace alone: files of the block's ids (CHOWN, DAC_OVERRIDE,
+ * FOWNER, FSETID), becoming any of the ids (SETUID, SETGID), ending processes of the ids (KILL), and giving up even
+ * these capabilities (SETPCAP).
  *
- * Not what containers have besides.  MKNOD, AUDIT_WRITE and SETFCAP could do nothing: devices and that socket do not
- * exist, and files give no capabilities where no_new_privs is set.  Nor could NET_BIND_SERVICE and NET_RAW: the network
- * namespace belongs to the outer init.  SYS_CHROOT would be one more call of the kernel's for root to reach.
+ * Root lacks the other capabilities of containers.  MKNOD, AUDIT_WRITE and SETFCAP could do nothing: devices and the
+ * audit socket do not exist, and files give no capabilities where no_new_privs is set.  Nor could NET_BIND_SERVICE and
+ * NET_RAW: the network namespace belongs to the outer init.  SYS_CHROOT would let root reach another system call.
  */
 static int keep_roots(struct plan *plan, struct csn_error *err)
 {
@@ -147,9 +147,9 @@ int privs_child(struct plan *plan, struct csn_error *err)
 }
 
 /*
- * A child of a zygote enters a sandbox: setns(2) wants CAP_SYS_ADMIN over its namespaces, CAP_SYS_CHROOT for its
- * mounts, and CAP_SYS_PTRACE to look at its process 1.  All are those of the outer init's user namespace and reach
- * nothing of the host.
+ * A child of a zygote enters a sandbox: setns(2) needs CAP_SYS_ADMIN over its namespaces, CAP_SYS_CHROOT for its
+ * mounts, and CAP_SYS_PTRACE for access to its process 1.  All are capabilities in the outer init's user namespace and
+ * reach nothing of the host.
  */
 int privs_zygote(uint32_t uid, bool owns, struct csn_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Abilities of this host: for `caisson doctor`, and for the error text of a sandbox that cannot be made.
+ * Abilities of this host: for `caisson doctor`, and for the error text of a failed sandbox.
  * Mechanisms are tested by use where a use is harmless; version numbers are no evidence.
  */
 #include "sandbox/sandbox.h"
@@ -16,7 +16,7 @@
 #include <sys/xattr.h>
 #include <sys/wait.h>
 
-/* ---- what this process runs in: for remedies alone, no decision depends on it ---- */
+/* ---- surroundings of this process: for remedies alone, not for decisions ---- */
 
 enum surroundings { HOST, CHROOT, DOCKER, PODMAN, KUBERNETES, CONTAINER };
 
@@ -52,7 +52,7 @@ static enum surroundings look(void)
         return is_chroot() ? CHROOT : HOST;
 }
 
-/* What to give to the container of this process, so that sandboxes can be made; on a host, what may forbid them. */
+/* Options for the container of this process to allow sandboxes; on a host, possible causes of a refusal. */
 static const char *container_remedy(void)
 {
         static const char *const remedies[] = {
@@ -105,7 +105,7 @@ void probe_explain_clone(int sys, char *text, size_t size)
                         : sys == EPERM
                         ? container_remedy()
                         : sys == ENOSYS
-                        /* The seccomp profiles of Docker and Podman answer so to clone3(2) without CAP_SYS_ADMIN. */
+                        /* Seccomp profiles of Docker and Podman answer ENOSYS to clone3(2) without CAP_SYS_ADMIN. */
                         ? look() == HOST
                                 ? "clone3 is missing; Linux 5.3 or later is needed, and a seccomp profile that allows it"
                                 : container_remedy()
@@ -134,8 +134,8 @@ static struct doctor_check *add(struct report *report, const char *name, enum ch
 }
 
 /*
- * Make the namespace in a child that ends at once; 0 or the errno.  Podman's seccomp profile lets a process without
- * CAP_SYS_ADMIN make a uts namespace, and forbids sethostname(2) in it.
+ * Make the namespace in a short-lived child; 0 or the errno.  Podman's seccomp profile lets a process without
+ * CAP_SYS_ADMIN make a uts namespace, and forbids sethostname(2) inside.
  */
 static int try_namespace(unsigned long flags)
 {
@@ -276,7 +276,7 @@ static void check_cgroups(struct report *report, bool rootless)
 
 #define SANDBOX_UIDS_FROM 65536        /* the least value of engine.uid_first */
 
-/* Whether this user namespace has ids above those of a host's users (user_namespaces(7), uid_map). */
+/* Whether this user namespace has ids above the ids of a host's users (user_namespaces(7), uid_map). */
 static bool has_ids(void)
 {
         char text[4096];
@@ -330,7 +330,7 @@ static void check_user(struct report *report, bool rootless)
                         "sandboxes share the kernel's quotas of one user: run as root for a uid each");
 }
 
-/* Without a layer, a kernel that may make an overlay here misses the layer, and one that may not says that. */
+/* The mount has no layer: EINVAL means overlays are allowed here, and another errno gives the reason of a refusal. */
 static int try_overlay(void)
 {
         pid_t pid = fork();
@@ -394,7 +394,7 @@ static void check_program(struct report *report, const char *path, const char *l
                 snprintf(check->remedy, sizeof check->remedy, "apt-get install %s", package);
 }
 
-/* What clients of E2B take for granted in a sandbox, beside interpreters: each is used by one of their helpers. */
+/* Programs expected by E2B's clients in a sandbox, beside interpreters: each is used by a helper of the clients. */
 static void check_tools(struct report *report)
 {
         static const struct {

@@ -53,7 +53,7 @@ static void walk(pid_t pid, unsigned depth, unsigned *left, struct tree_usage *u
         usage->processes++;
         add_process(pid, usage);
         add_delay(pid, usage);
-        /* Children of threads other than the first are rare and come to process 1 when it matters. */
+        /* Children of threads other than the first are rare, and come to process 1 at the death of their parent. */
         snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
         if (io_read_file(AT_FDCWD, path, list, sizeof list - 1) <= 0)
                 return;

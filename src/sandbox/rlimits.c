@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 /*
- * One call, where it is no more than there was.  Who has no right to more is refused more, and who has it gives it
- * back.
+ * A single call, unless the new limit is above the old.  Without the right to raise limits the first call fails with
+ * EPERM; with this right the old hard limit is restored.
  */
 static int set(pid_t pid, const struct plan_rlimit *row)
 {

@@ -21,7 +21,7 @@ void sandbox_init(struct sandbox *sandbox)
         cgroup_leaf_init(&sandbox->leaf);
 }
 
-/* Too many descriptors is a question of load and not of the request. */
+/* Too many descriptors are a matter of load, not of the request. */
 static int no_descriptor(struct csn_error *err, const char *what)
 {
         return err_set(err, errno == EMFILE || errno == ENFILE ? CSN_E_BUSY : CSN_E_SYSTEM, errno, "%s", what);
@@ -52,7 +52,7 @@ static int make_pipe(struct sandbox *sandbox, int inner, int outer, struct csn_e
                 return no_descriptor(err, "make a pipe");
         sandbox->outer[outer] = ends[0];
         sandbox->inner[inner] = ends[1];
-        /* O_NONBLOCK belongs to our end alone: each has a file description of its own. */
+        /* O_NONBLOCK belongs to our end alone: each end has a file description of its own. */
         if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
             (!sandbox->plan.abilities.rootless && fchown(ends[1], sandbox->plan.host_uid, sandbox->plan.host_uid) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "give the sandbox its pipe");
@@ -90,7 +90,7 @@ static void close_mounts(struct plan *plan)
                 fd_close(&plan->devices[i]);
 }
 
-/* What root inside writes over. */
+/* The lower layer for root inside: the image, or /usr. */
 static int open_lower(struct plan *plan, int images_dir, struct csn_error *err)
 {
         const struct wire_shape *shape = &plan->shape;
@@ -145,7 +145,7 @@ int sandbox_open(struct sandbox *sandbox, uint32_t id, const struct wire_shape *
         return rc;
 }
 
-/* A pid of another pid namespace, in ours: the kernel tells it for the pidfd (proc(5), fdinfo). */
+/* The pid in our pid namespace, for a pidfd of another pid namespace, from its fdinfo (proc(5)). */
 pid_t sandbox_pid_of(int pid_fd)
 {
         char path[48], text[512];
@@ -298,7 +298,7 @@ void sandbox_kill(struct sandbox *sandbox)
 {
         /*
          * Process 1 alone is enough and leaves no gap: the kernel stops forks in its pid namespace and kills
-         * every process there, whatever it does meanwhile.  A loop over cgroup.procs could not do better.
+         * every process there, in any state.  A loop over cgroup.procs could not do better.
          */
         if (sandbox->visits)
                 sandbox_kill_program(sandbox);

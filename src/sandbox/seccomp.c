@@ -1,6 +1,6 @@
 /*
  * Allowed system calls inside (seccomp(2)): an allow-list for the native ABI.  All other calls fail with ENOSYS,
- * so that libraries use a fallback, or with EPERM where programs expect a missing permission.
+ * for libraries to use a fallback, or with EPERM where programs expect a missing permission.
  *
  * The filter is generated here instead of by a library: the kernel uses only the low 32 bits of `int` arguments,
  * and a filter comparing 64 bits can be bypassed by setting a high bit; every comparison below loads only the low
@@ -40,7 +40,7 @@
 #error "the system call table is written for x86_64 and aarch64"
 #endif
 
-/* Newer than Debian 12's headers; one number for all architectures.  A current libc needs fchmodat2. */
+/* Newer than Debian 12's headers; the same number on all architectures.  A current libc needs fchmodat2. */
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* Linux 6.6 */
 #endif
@@ -151,18 +151,18 @@ static const struct row rows[] = {
 #if defined(__x86_64__)
                                                                 P(iopl) P(ioperm)
 #endif
-        /* refused: as if the kernel did not have it */
+        /* refused: as if unknown to the kernel */
         N(fsopen) N(fsmount) N(fsconfig) N(fspick) N(open_tree) N(move_mount) N(mount_setattr) N(io_uring_setup)
                 N(io_uring_enter) N(io_uring_register) N(userfaultfd) N(memfd_secret) N(process_madvise)
                         N(process_mrelease) N(lookup_dcookie) N(move_pages) N(migrate_pages) N(mbind) N(set_mempolicy)
                                 N(get_mempolicy) N(set_mempolicy_home_node) N(remap_file_pages)
         /*
-         * Newer than Debian 12's headers, with one number for all architectures: cachestat, map_shadow_stack,
+         * Newer than Debian 12's headers, with the same number on all architectures: cachestat, map_shadow_stack,
          * futex_wake, futex_wait, futex_requeue, statmount, listmount, lsm_get_self_attr, lsm_set_self_attr,
          * lsm_list_modules, mseal; and 335 of x86_64, uretprobe.
          */
         M(451) M(453) M(454) M(455) M(456) M(457) M(458) M(459) M(460) M(461) M(462)
-        /* fs.aio-max-nr is one number for the whole host; libraries fall back to threads */
+        /* fs.aio-max-nr is a limit of the whole host; libraries fall back to threads */
         N(io_setup) N(io_submit) N(io_getevents) N(io_pgetevents) N(io_cancel) N(io_destroy)
 #if defined(__x86_64__)
                 M(335)
@@ -173,7 +173,7 @@ static const struct row rows[] = {
 };
 
 #define INSNS_MAX 2048
-#define NR_END 512   /* one past the highest number that a verdict is kept for; above it all is ENOSYS */
+#define NR_END 512   /* the highest number with a verdict, plus 1; all higher numbers are ENOSYS */
 
 struct program {
         struct sock_filter insns[INSNS_MAX];
@@ -182,7 +182,7 @@ struct program {
 
 static void emit(struct program *p, uint16_t code, uint32_t k, uint8_t jt, uint8_t jf)
 {
-        /* The table is fixed, so a program that does not fit shows in the first test and not at a user's. */
+        /* The table is fixed, so a program too long shows in the first test and not at a user's. */
         if (p->len < INSNS_MAX)
                 p->insns[p->len++] = (struct sock_filter){ .code = code, .jt = jt, .jf = jf, .k = k };
 }
@@ -230,7 +230,7 @@ static void emit_allow_list(struct program *p, unsigned argument, const uint32_t
 
 /* ---- rules on arguments ---- */
 
-/* All CLONE_NEW* that clone(2) knows; CLONE_NEWTIME is not one of them. */
+/* All CLONE_NEW* flags of clone(2), which does not know CLONE_NEWTIME. */
 #define CLONE_NAMESPACES 0x7e020000U
 
 static void check_clone(struct program *p)
@@ -241,7 +241,7 @@ static void check_clone(struct program *p)
         emit_errno(p, EPERM);
 }
 
-/* Threads of this process; a process is not made. */
+/* Threads of this process, but no new process. */
 static void check_thread(struct program *p)
 {
         emit_argument(p, 0);
@@ -250,7 +250,7 @@ static void check_thread(struct program *p)
         emit_errno(p, EPERM);
 }
 
-/* Families with the types and protocols they may have; anything else does not exist here. */
+/* Families with their allowed types and protocols; all others do not exist here. */
 static const struct {
         uint32_t family;
         uint32_t types[3];       /* 0 ends */
@@ -271,7 +271,7 @@ static void check_socket(struct program *p)
                 unsigned types = 0;
                 while (types < ARRAY_LEN(families[i].types) && families[i].types[types])
                         types++;
-                /* load type, mask, one compare each, refuse; load protocol, two each, refuse */
+                /* load type, mask, a compare each, refuse; load protocol, two each, refuse */
                 uint8_t block = (uint8_t)(2 + types + 1 + 1 + 2 * families[i].protocols_n + 1);
                 emit_argument(p, 0);
                 emit(p, BPF_JMP | BPF_JEQ | BPF_K, families[i].family, 0, block);
@@ -299,13 +299,13 @@ static void check_ioctl(struct program *p)
 }
 
 /*
- * Types of the numbers of drivers of GPUs (ioctl-number.rst of the kernel): none (nvidia-uvm), nvidia, AMD's kfd, DRM.
- * They are for sandboxes with granted devices; Landlock keeps them to these devices.
+ * ioctl(2) types of GPU drivers (ioctl-number.rst of the kernel): none (nvidia-uvm), nvidia, AMD's kfd, DRM.
+ * Only for sandboxes with granted devices; Landlock restricts the calls to these devices.
  */
 #define IOCTL_TYPE 0xff00U
 static const uint32_t driver_types[] = { 0, 'F' << 8, 'K' << 8, 'd' << 8 };
 
-/* The outer init brings up loopback, and is below the sandboxes with devices. */
+/* The outer init brings up loopback, and its filter is below the filters of sandboxes with devices. */
 static void check_ioctl_setup(struct program *p)
 {
         emit_argument(p, 1);
@@ -344,7 +344,7 @@ static void check_prctl(struct program *p)
         emit_argument(p, 0);
         for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
                 emit_allow_if(p, allowed[i]);
-        /* Of the ambient set only the question is allowed. */
+        /* The ambient set may only be read. */
         emit(p, BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT, 1, 0);
         emit_errno(p, EINVAL);
         emit_argument(p, 1);
@@ -352,10 +352,13 @@ static void check_prctl(struct program *p)
         emit_errno(p, EINVAL);
 }
 
-/* To give up capabilities for good is root's, and takes one; to keep them on becoming somebody else gives none. */
+/*
+ * For root inside.  Giving up capabilities for good takes a capability; keeping capabilities across a change of user
+ * gives none.
+ */
 static const uint32_t prctl_roots[] = { PR_CAPBSET_DROP, PR_SET_SECUREBITS, PR_GET_SECUREBITS, PR_SET_KEEPCAPS };
 
-/* Set-up does the same, and changes the ambient set. */
+/* Set-up makes the calls of root, and changes the ambient set. */
 static void check_prctl_setup(struct program *p)
 {
         emit_argument(p, 0);
@@ -412,7 +415,7 @@ static void check_seccomp(struct program *p)
         emit_errno(p, EPERM);
 }
 
-/* Process 1 has the program's uid, and must not be slowed down or limited by it. */
+/* Process 1 has the program's uid, and must not be slowed down or limited by the program. */
 static void check_not_init(struct program *p)
 {
         emit_argument(p, 0);
@@ -421,7 +424,7 @@ static void check_not_init(struct program *p)
         emit_return(p, SECCOMP_RET_ALLOW);
 }
 
-/* Likewise; PRIO_USER (2) would reach it too. */
+/* As check_not_init(); PRIO_USER (2) would reach process 1, too. */
 static void check_priority(struct program *p)
 {
         emit_argument(p, 0);
@@ -454,20 +457,20 @@ struct builder {
         struct program *program;
         struct interval intervals[NR_END + 1];
         size_t n;
-        size_t jumps[NR_END];      /* instructions that jump to a check's block */
+        size_t jumps[NR_END];      /* jump instructions to the blocks of checks */
         enum arg_rule targets[NR_END];
         size_t jumps_n;
 };
 
 /*
- * What the table refuses and the isolation are made with.  The filter that is below all has these, and the last one
- * refuses them.
+ * Set-up calls: refused by the table, and needed to make the isolation.  The outer init's filter, below all others,
+ * allows set-up calls, and the last filter refuses set-up calls.
  */
 static const struct row setup_rows[] = { A(unshare) A(setns) A(clone3) A(sethostname) A(mount) A(umount2) A(pivot_root)
                 A(open_tree) A(move_mount) A(fsopen) A(fsconfig) A(fsmount) A(fspick) A(mount_setattr)
                         A(process_madvise) C(prctl, ARG_PRCTL_SETUP) C(ioctl, ARG_IOCTL_SETUP) };
 
-/* How a zygote's child gets from where it was forked into a sandbox, and has its memory ready there. */
+/* Calls of a zygote's child for joining a sandbox after the fork, and for preparing its memory there. */
 static const long zygote_calls[] = { SYS_setns, SYS_prctl, SYS_process_madvise };
 
 static bool is_setup(uint32_t nr)
@@ -487,8 +490,8 @@ static bool is_zygote_call(uint32_t nr)
 }
 
 /*
- * What our own processes keep of the table, with its rules on arguments.  An engine starts threads, no process and no
- * program, and keeps its user: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
+ * Calls of the table kept by our own processes, with its rules on arguments.  An engine starts threads, no process and
+ * no program, and keeps its user: no execve, no set*id, no ptrace, no mounts, no keys, no objects of System V.
  */
 static const long engine_calls[] = {
         SYS_read,
@@ -663,8 +666,8 @@ static const long opener_calls[] = {
 };
 
 /*
- * It waits at its socket, and at last for all that is left.  Each sandbox loads this, so all else is refused alike,
- * which is a shorter program.
+ * A reaper waits at its socket, and at last for all remaining processes.  Each sandbox loads this filter, so all other
+ * calls get the same errno, for a shorter program.
  */
 static const long reaper_calls[] = { SYS_recvfrom, SYS_sendmsg, SYS_wait4, SYS_exit, SYS_exit_group, SYS_rt_sigreturn,
         SYS_restart_syscall };
@@ -692,10 +695,7 @@ static void put_rows(struct interval by_number[], const struct row *from, size_t
                 by_number[from[i].nr] = (struct interval){ (uint32_t)from[i].nr, from[i].verdict, from[i].value };
 }
 
-/*
- * Above the outer init's: of what that one lets by besides the table all but what this kind still needs, and nothing
- * else.
- */
+/* For a filter above the outer init's: refuses only set-up calls, except the set-up calls still needed by this kind. */
 static void put_above(struct interval by_number[], enum seccomp_kind kind)
 {
         bool root = kind == SECCOMP_LAST_ROOT || kind == SECCOMP_LAST_ROOT_DEVICES;
@@ -788,7 +788,7 @@ static void build(struct program *p, enum seccomp_kind kind)
         emit_return(p, SECCOMP_RET_KILL_PROCESS);   /* i386 by int 0x80, or a far jump into another mode */
         emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
         collect_intervals(&b,
-                kind); /* the last interval has no upper end: x32 numbers are ENOSYS, as all that is not there */
+                kind); /* the last interval has no upper end: x32 numbers are ENOSYS, like all unknown numbers */
         emit_tree(&b, 0, b.n);
         emit_checks(&b);
 }
@@ -819,7 +819,7 @@ static int load(enum seccomp_kind kind, struct csn_error *err)
         size_t len;
         const struct sock_filter *insns = seccomp_program(kind, &len);
         struct sock_fprog fprog = { .len = (unsigned short)len, .filter = (struct sock_filter *)(uintptr_t)insns };
-        /* One thread only; TSYNC would change nothing here and hide it if that were ever untrue. */
+        /* This process has a single thread; TSYNC would change nothing here, and hide a second thread. */
         if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "load the system call filter");
         return 0;
@@ -837,7 +837,7 @@ int seccomp_child(struct plan *plan, struct csn_error *err)
 
 int seccomp_confined(struct plan *plan, struct csn_error *err)
 {
-        /* Without the others below it, the last one would be none. */
+        /* Without a filter below, SECCOMP_LAST would refuse set-up calls only. */
         bool has_filter = prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER;
         if (load(has_filter ? SECCOMP_LAST : SECCOMP_SANDBOX, err) < 0)
                 return -err->code;

@@ -18,7 +18,7 @@
 
 #define TRIES 256
 
-/* ---- what can be done with ids here ---- */
+/* ---- rights over ids on this host ---- */
 
 /* user_namespaces(7): lines of first id inside, first id in the namespace above, count. */
 static bool maps(const char *path, uint32_t id, uint32_t *ret_outer)
@@ -55,7 +55,7 @@ enum uid_way uid_way(const struct uid_range *range)
         return UIDS_RANGE;
 }
 
-/* ---- taking one ---- */
+/* ---- taking an id ---- */
 
 static int lock_name(const char *kind, uint32_t uid, int *ret_lock)
 {
@@ -72,8 +72,8 @@ static int lock_name(const char *kind, uint32_t uid, int *ret_lock)
 }
 
 /*
- * `n` numbers of `step` ids each, from `first` on; one of them that nobody has.  errno is EADDRINUSE when there is
- * none. Names have the first id in them, so two supervisors with one range agree on them.
+ * Takes a free block out of `n` blocks of `step` ids each, from `first` on.  errno is EADDRINUSE when no block is free.
+ * A lock name contains the first id of its block, so two supervisors with the same range share the locks.
  */
 static int take(const char *kind, uint32_t first, uint32_t n, uint32_t step, uint32_t *ret, int *ret_lock)
 {

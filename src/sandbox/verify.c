@@ -1,6 +1,6 @@
 /*
- * What a zygote's child says of itself is no fact where the zygote has foreign code: the child began with the zygote's
- * memory.  So the parent looks, before the program comes, at what the kernel tells of the process (proc(5)).
+ * The report of a zygote's child on itself is not trusted if the zygote has foreign code: the child began with the
+ * zygote's memory.  So, before the program comes, the supervisor checks the kernel's data on the process (proc(5)).
  */
 #include "sandbox/sandbox.h"
 
@@ -32,7 +32,7 @@ static bool is_zero(const char *status, const char *name)
         return value[0] && strtoull(value, &end, 16) == 0 && end > value;
 }
 
-/* The first thing that is not as it has to be, or NULL. */
+/* The first wrong property, or NULL. */
 static const char *flaw_of_status(const struct plan *plan, const char *status)
 {
         static const char *const sets[] = { "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:" };

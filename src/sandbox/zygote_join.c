@@ -1,10 +1,10 @@
 /*
  * A zygote's child on its way into a sandbox.  The child was forked into the sandbox's pid namespace and enters
- * the other namespaces by setns(2) on the pidfd of process 1 (Linux 5.8).  It then gives up the same rights as
+ * the other namespaces by setns(2) on the pidfd of process 1 (Linux 5.8).  The child then gives up the same rights as
  * process 1 before a program, takes the program from the handoff socket, and runs the program.
  *
- * Its memory is a copy of the zygote's memory.  In the common domain no foreign code ran there.  In a domain of its own
- * a zygote has imported foreign code, so the supervisor verifies the child from outside (verify.c).
+ * The child's memory is a copy of the zygote's.  In the common domain no foreign code ran there.  In a domain of its
+ * own a zygote has imported foreign code, so the supervisor verifies the child from outside (verify.c).
  */
 #include "sandbox/sandbox.h"
 
@@ -17,7 +17,7 @@
 
 #define ENTERED (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-/* Where they are until the program comes; it sees 0 to 3 only. */
+/* Our descriptors until the program comes; the program gets 0 to 3 only. */
 enum { TALK_FD = 4, HANDOFF_FD, HOME_FD, FDS };
 
 static int report(uint32_t op, const struct wire_boundary *boundary, const struct csn_error *error)
@@ -39,7 +39,7 @@ static int expect(uint32_t op, struct inner_init_message *ret)
         return n == (ssize_t)sizeof *ret && ret->op == op ? 0 : -1;
 }
 
-/* All descriptors to their places: 0 to 3 are the program's, above them ours, and nothing else stays. */
+/* Moves all descriptors to their numbers: 0 to 3 are the program's, higher numbers are ours; all others are closed. */
 static int place(int fds[6], struct csn_error *err)
 {
         int *mine[] = { &fds[0], &fds[1], &fds[2], &fds[3], &fds[4], &fds[5] };
@@ -72,7 +72,7 @@ static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error 
         in_cgroup();
         if (apply_confined(plan, err) < 0)
                 return -err->code;
-        /* The program's memory is its own, as after execve(2); changing the ids had taken that away. */
+        /* A change of ids cleared the dumpable flag; after execve(2) a program is dumpable, too. */
         if (prctl(PR_SET_DUMPABLE, 1) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "prctl PR_SET_DUMPABLE");
         if (descriptors_null(err) < 0)
@@ -82,7 +82,7 @@ static int confine(struct plan *plan, void (*in_cgroup)(void), struct csn_error 
         int home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (home < 0 || (home != HOME_FD && dup3(home, HOME_FD, O_CLOEXEC) < 0))
                 return err_set(err, CSN_E_SYSTEM, errno, "open the home directory");
-        /* What is left over beside the one in its place goes with the rest. */
+        /* Closes all other descriptors, including a duplicate of HOME_FD. */
         return close_range(FDS, ~0U, 0) < 0 ? err_set(err, CSN_E_SYSTEM, errno, "close_range") : 0;
 }
 
@@ -118,6 +118,6 @@ int join_wait(struct plan *plan, struct arena *arena, struct handoff_taken *ret,
                 rc = err_set(err, CSN_E_SYSTEM, errno, "give the program its standard input");
         report(rc == 0 ? INNER_INIT_RUNNING : INNER_INIT_FAILED, NULL, rc == 0 ? NULL : err);
         fd_close(&ret->in);
-        close_range(TALK_FD, FDS - 1, 0);   /* what an interpreter opened while it waited stays */
+        close_range(TALK_FD, FDS - 1, 0);   /* descriptors opened by a waiting interpreter stay */
         return rc;
 }
