@@ -1,4 +1,4 @@
-/* A connection to a program that listens on a port: the guest relays bytes as for a program with pipes. */
+/* A connection to a program listening on a port: the guest relays bytes as for a program with pipes. */
 #include "guest/process.h"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void connection_made(struct process *process)
                 process_write_in(process);
 }
 
-/* The result of an attempt, 0 or an errno.  A program that does not listen on IPv4 may listen on IPv6. */
+/* The result of an attempt, 0 or an errno.  A program not listening on IPv4 may listen on IPv6. */
 static void connection_tried(struct process *process, int sys)
 {
         struct csn_error err;

@@ -1,7 +1,7 @@
 /*
- * Whose rights a program has, in a sandbox with root (capabilities(7), credentials(7)).  Root is a request's to ask
- * for: with no_new_privs and nosuid mounts there is no way from `user` to root, so su does not work, and sudo by asking
- * us alone (sudo_socket.c).
+ * Rights of a program in a sandbox with root (capabilities(7), credentials(7)).  A program is root only on
+ * request: with no_new_privs and nosuid mounts there is no way from `user` to root, so su does not work, and sudo works
+ * only by a request to us (sudo_socket.c).
  */
 #include "guest/guest.h"
 
@@ -14,14 +14,14 @@
 
 #define USER 1000
 
-/* Towards files; the kernel takes the capabilities over files away with the id, and gives them back with it. */
+/* Ids for files; with the id of root the kernel takes away, and gives back, the capabilities over files. */
 void account_files(const struct guest *guest, bool root)
 {
         if (!guest->has_root)
                 return;
         setfsgid(root ? 0 : USER);
         setfsuid(root ? 0 : USER);
-        /* They return what was before, so asked again they tell what is. */
+        /* setfsgid(2) and setfsuid(2) return the previous id, so a second call returns the current id. */
         if (setfsgid(root ? 0 : USER) != (root ? 0 : USER) || setfsuid(root ? 0 : USER) != (root ? 0 : USER))
                 _exit(1);
 }
@@ -67,7 +67,7 @@ static int drop_bounds(struct csn_error *err)
                                                            : 0;
 }
 
-/* The kernel is asked what we are: a program is started as `user` or not at all. */
+/* Checks our credentials as reported by the kernel: a program is started as `user` or not at all. */
 static int is_user(struct csn_error *err)
 {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -1,5 +1,5 @@
 /*
- * What the kernel tells about this sandbox: the confinement of the guest's own process (proc(5)), which its programs
+ * The kernel's report on this sandbox: the confinement of the guest's own process (proc(5)), which its programs
  * inherit, and the limits and counters of its cgroup (cgroups(7)), which a container sees read-only in /sys/fs/cgroup.
  */
 #include "guest/guest.h"
@@ -17,11 +17,11 @@
 #define CGROUP "/sys/fs/cgroup/"
 #define FILE_MAX 8192
 #define NO_LIMIT (1ULL << 60) /* v1 has no word for "none", only a number of this size */
-#define KILL_LOOKS 1000       /* waits of 1 ms for the end of processes that were killed */
+#define KILL_LOOKS 1000       /* waits of 1 ms for the end of killed processes */
 
 /* ---- files of the kernel ---- */
 
-/* The text of a file; "" if it cannot be read. */
+/* The text of a file; "" if unreadable. */
 static const char *text_of(const char *path, char text[static FILE_MAX + 1])
 {
         if (io_read_file(AT_FDCWD, path, text, FILE_MAX) < 0)
@@ -29,7 +29,7 @@ static const char *text_of(const char *path, char text[static FILE_MAX + 1])
         return text;
 }
 
-/* The text after "KEY" at the begin of a line, without blanks before it; NULL: no such line. */
+/* The text after "KEY" at the begin of a line, without leading blanks; NULL: no such line. */
 static const char *value_of(const char *text, const char *key)
 {
         size_t len = strlen(key);
@@ -68,7 +68,7 @@ static void see_process(struct guest_facts *facts)
         }
         facts->capabilities = (uint64_t)__builtin_popcountll(all);
         facts->host_uid = facts->uid;
-        /* Lines of "first inside, first outside, count"; without a user namespace one line with all ids. */
+        /* Lines of "first inside, first outside, count"; without a user namespace a single line with all ids. */
         text_of("/proc/self/uid_map", text);
         for (char *line = text; *line;) {
                 uint64_t inside = strtoull(line, &line, 10), outside = strtoull(line, &line, 10),
@@ -86,7 +86,7 @@ static void see_process(struct guest_facts *facts)
                         memchr(line + 1, ':', strcspn(line + 1, "\n"));
 }
 
-/* Living processes beside this one. */
+/* Living processes beside the guest. */
 static uint64_t count_processes(void)
 {
         uint64_t n = 0;
@@ -106,8 +106,8 @@ static uint64_t count_processes(void)
 }
 
 /*
- * kill(2) with -1 reaches each process that this one may signal, which is all of them: no program inside has another
- * uid.  A fork(2) in progress fails, because its parent has a pending signal.
+ * kill(2) with -1 reaches each process that the guest may signal: all processes inside, for no program has another uid.
+ * A fork(2) in progress fails, because its parent has a pending signal.
  */
 static void kill_processes(void)
 {
@@ -133,7 +133,7 @@ static void see_v2(struct guest_facts *facts)
         facts->cpu_us = number_of(text, "usage_usec");
         facts->throttled_us = number_of(text, "throttled_usec");
         text_of(CGROUP "memory.events", text);
-        /* memory.peak is there since Linux 5.19.  Without it, events tell whether the limit was reached. */
+        /* memory.peak exists since Linux 5.19.  On older kernels events show whether the limit was reached. */
         facts->memory_peak = number_in(CGROUP "memory.peak");
         if (!facts->memory_peak && (number_of(text, "oom ") || number_of(text, "max ")))
                 facts->memory_peak = number_in(CGROUP "memory.max");

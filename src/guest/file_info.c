@@ -1,4 +1,4 @@
-/* What is told of one file: lstat(2), whose it is by name, where a link leads, and its labels (xattr(7)). */
+/* Attributes of a file: lstat(2), names of owner and group, the target of a link, and labels (xattr(7)). */
 #include "guest/guest.h"
 
 #include <fcntl.h>
@@ -11,13 +11,13 @@
 #include <sys/xattr.h>
 
 #define LIST_BYTES_MAX (4 * MIB)   /* of /etc/passwd and /etc/group */
-#define NAMES_MAX (64 * KIB)       /* of all attributes of one file: XATTR_LIST_MAX */
+#define NAMES_MAX (64 * KIB)       /* of all attributes of a file: XATTR_LIST_MAX */
 
-/* ---- whose it is ---- */
+/* ---- owner and group ---- */
 
 /*
- * From the sandbox' own lists, which root inside may change.  The same id is asked for again and again, so the last one
- * is kept.
+ * A name from the sandbox' own lists, which root inside may change.  Most look-ups repeat the last id, so the last
+ * result is kept.
  */
 struct known {
         unsigned id;
@@ -31,7 +31,7 @@ static bool is_known(const struct known *known, unsigned id, const struct stat *
                 known->changed.tv_nsec == list->st_mtim.tv_nsec;
 }
 
-/* fgetpwent_r(3) reads this one file; getpwuid(3) would load libraries. */
+/* fgetpwent_r(3) reads this file alone; getpwuid(3) would load libraries. */
 static bool find_user(FILE *file, unsigned id, char *name, size_t size)
 {
         char line[LINE_MAX];
@@ -52,9 +52,7 @@ static bool find_group(FILE *file, unsigned id, char *name, size_t size)
         return false;
 }
 
-/*
- * Root inside may have put anything there: what is no file of a sensible length is not read, and nobody is waited for.
- */
+/* Root inside may have put anything there: only a regular file of a sensible length is read, and open never blocks. */
 static FILE *open_list(const char *path)
 {
         struct stat list;
@@ -88,7 +86,7 @@ static void add_label(struct guest_entry *entry, const char *path, const char *a
         size_t len = n >= 0 ? strlen(name) + 1 + (size_t)n : SIZE_MAX;
         if (!name[0] || strchr(name, '=') || len > *left || memchr(value, 0, (size_t)n) ||
                 entry->labels_n == WIRE_ARGS_MAX)
-                return;              /* it was not made as a label */
+                return;              /* not made as a label */
         entry->labels[entry->labels_n++] = arena_text(arena, "%s=%.*s", name, (int)n, value);
         *left -= len;
 }
@@ -129,7 +127,7 @@ int entry_set_labels(int fd, const struct guest_file *what)
         return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- entries ---- */
 
 void entry_of(const struct stat *st, const char *name, struct arena *arena, struct guest_entry *ret)
 {

@@ -1,4 +1,4 @@
-/* Operations on files, with the sandbox's own rights.  What is long goes on as the engine reads. */
+/* Operations on files, with the sandbox's own rights.  A long operation continues as the engine reads. */
 #include "guest/guest.h"
 
 #include <fcntl.h>
@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define LEVELS_MAX 64          /* folders in folders that a list goes into */
-#define NAMES_AT_ONCE 262144   /* of one folder, that are sorted */
-#define AT_ONCE 16             /* packets of a file, or 64 times as many names, before others have their turn */
+#define LEVELS_MAX 64          /* depth of a list of folders in folders */
+#define NAMES_AT_ONCE 262144   /* names of a folder sorted together */
+#define AT_ONCE 16             /* packets of a file, or 64 times as many names, before other operations' turn */
 
-/* A folder that is listed: some of its names, in order. */
+/* A folder being listed: some of its names, in order. */
 struct level {
         DIR *dir;
-        size_t path_len;             /* of the folder, below the one that is listed */
+        size_t path_len;             /* of the folder, below the folder of the request */
         char **names;
         size_t names_n, size, at;
 };
@@ -25,20 +25,20 @@ struct files {
         struct operation op;
         enum guest_verb verb;
         uint64_t flags;
-        struct arena arena;          /* what the request says lives here */
+        struct arena arena;          /* texts of the request */
         struct guest_file asked;
         char *path;
         int fd;                      /* READ, WRITE */
         uint64_t left;               /* READ */
-        uint64_t mode;               /* WRITE: 0 keeps that of the file, or is the usual one */
-        char *temporary;             /* WRITE: where the content is until it is whole, or NULL */
+        uint64_t mode;               /* WRITE; 0: the mode of the existing file, or 0644 */
+        char *temporary;             /* WRITE: path of the incomplete content, or NULL */
         struct level *levels;        /* LIST */
         size_t levels_n;
         uint64_t depth;
         char below[GUEST_PATH_MAX];
 };
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void drop_temporary(struct files *files)
 {
@@ -91,7 +91,7 @@ static int compare_names(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The next names of a folder, in order; one that has more than these has them in pieces. */
+/* Reads and sorts the next NAMES_AT_ONCE names; a larger folder comes in several sorted pieces. */
 static void read_names(struct level *level)
 {
         const struct dirent *found;
@@ -119,7 +119,7 @@ static int enter(struct files *files, const char *path, size_t path_len, struct 
         return 0;
 }
 
-/* One more name.  A folder that cannot be read is told as one that has nothing in it. */
+/* Sends the next name.  An unreadable folder is sent like an empty folder. */
 static void list_name(struct files *files, const char *name, struct arena *arena)
 {
         struct level *level = &files->levels[files->levels_n - 1];
@@ -130,7 +130,7 @@ static void list_name(struct files *files, const char *name, struct arena *arena
         char *whole = arena_text(arena, "%s/%s", files->path, path);
         size_t len = strlen(path);
         if (len >= sizeof files->below || files_entry(whole, path, files->asked.space, arena, &entry, &err) < 0)
-                return;              /* it is gone by now */
+                return;              /* the file is gone by now */
         operation_tell_entry(&files->op, &entry);
         if (!S_ISDIR(entry.mode) || files->levels_n >= files->depth)
                 return;
@@ -252,7 +252,7 @@ static int make_folders(const struct files *files, const char *path, bool whole,
         return 0;
 }
 
-/* Through links to where the content belongs. */
+/* Resolves links in the path of the file to write. */
 static int follow(struct files *files, struct csn_error *err)
 {
         struct stat st;
@@ -332,7 +332,7 @@ static int files_take(struct operation *op, const uint8_t *bytes, size_t len, st
         int rc = kind == GUEST_DATA_END ? finish_write(files, err)
                  : io_write_all(files->fd, bytes + 1, len - 1) < 0 ? files_error(err, "write", files->path) : 0;
         if (rc < 0)
-                drop_temporary(files);         /* whoever is told that it failed finds nothing of it */
+                drop_temporary(files);         /* a failed write leaves no incomplete file */
         account_files(op->guest, false);
         return rc;
 }
@@ -348,7 +348,7 @@ static void files_room(struct operation *op)
         account_files(op->guest, false);
 }
 
-/* ---- the others ---- */
+/* ---- other operations ---- */
 
 static int remove_all(const char *path, struct csn_error *err)
 {
@@ -359,8 +359,8 @@ static int remove_all(const char *path, struct csn_error *err)
         if (!S_ISDIR(st.st_mode))
                 return unlink(path) < 0 ? files_error(err, "remove", path) : 0;
         /*
-         * What is in a folder that cannot be removed itself stays, even where it is writable: /home has /home/user in
-         * it.
+         * A folder of a read-only mount cannot be removed, so its contents stay, too, even writable folders: /home
+         * contains /home/user.
          */
         struct statvfs fs;
         if (statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY) {
@@ -412,7 +412,7 @@ static int change(struct files *files, const struct guest_file *what, struct csn
         return rc;
 }
 
-/* Its texts are the packet's, and it goes on when that is gone. */
+/* Copies the texts, for the operation outlives the packet of its request. */
 static void keep_request(struct files *files, const struct guest_file *what)
 {
         files->asked = *what;

@@ -16,7 +16,7 @@
 
 /* ---- requests ---- */
 
-/* One that cannot even begin. */
+/* Refuses a request before its operation begins. */
 static void refuse(int sock, const struct csn_error *err)
 {
         struct buf packet;
@@ -93,14 +93,14 @@ static void guest_ready(struct watch *watch, uint32_t events)
                 return;
         if (len < 0 && errno == EPROTO) {
                 /*
-                 * There was no descriptor left for its socket.  The engine sees the end of that, and asks once more or
-                 * not.
+                 * No descriptor was left for the socket of the request.  The engine sees the end of the socket, and
+                 * may repeat the request.
                  */
                 processes_let_go(guest);
                 return;
         }
         if (len <= 0)
-                _exit(0); /* the engine is gone, and with it everything inside */
+                _exit(0); /* the engine is gone; our exit ends all processes inside */
         if (fds_n == 1)
                 begin(guest, bytes, (size_t)len, &fds[0]);
         for (size_t i = 0; i < fds_n; i++)
@@ -124,7 +124,7 @@ static void child_ready(struct watch *watch, uint32_t events)
         }
 }
 
-/* ---- the whole ---- */
+/* ---- set-up ---- */
 
 static int watch_children(struct guest *guest, struct csn_error *err)
 {
@@ -156,7 +156,7 @@ static int set_up(struct guest *guest, struct csn_error *err)
                 .has_root = geteuid() == 0 };
         umask(022);
         /*
-         * Our memory and descriptors are not for the programs, which have the same uid; execve(2) has made them
+         * Our memory and descriptors are not for the programs, which have the same uid; execve(2) has made both
          * readable (proc(5)).
          */
         prctl(PR_SET_DUMPABLE, 0);

@@ -1,10 +1,10 @@
 /*
- * Whether the interpreter of the sandbox is there, told to programs inside: GET /health on a port of all addresses, for
- * that is where clients who know only a port look.  It is we who start interpreters, so it is we who say so.  Nothing
- * else is answered here: what an interpreter is asked comes from outside.
+ * Reports to programs inside whether the interpreter of the sandbox is there: GET /health on a port of all addresses,
+ * for clients knowing only a port.  The guest starts interpreters, so the guest answers.  All other requests get 404:
+ * requests to an interpreter come from outside.
  *
- * A connection has one request.  There are few, and where one more comes the oldest goes, so nobody keeps others away
- * by being silent.
+ * A connection has a single request.  Above HEALTH_CLIENTS_MAX connections a new connection replaces the oldest, so a
+ * silent client keeps no other client away.
  */
 #include "guest/guest.h"
 
@@ -16,12 +16,12 @@
 #define HEAD_MAX 4096
 
 struct health_client {
-        struct health_client *next;          /* the one that came before */
+        struct health_client *next;          /* the previous connection */
         struct health *health;
         struct watch sock;
         char head[HEAD_MAX + 1];
         size_t len;
-        bool answered; /* what still comes is thrown away, for to close before it was read would be a reset */
+        bool answered; /* later input is discarded, for closing with unread input would be a reset */
 };
 
 struct health {

@@ -121,7 +121,7 @@ void listener_begin(struct guest *guest, uint64_t port, int *sock)
                 operation_tell_number(&listener->op, GUEST_STARTED, port);
 }
 
-/* The descriptor of a connection that waits, which becomes the caller's; -1: none. */
+/* The descriptor of a waiting connection, which becomes the caller's; -1: none. */
 static int take_waiting(struct listener *listener, uint64_t number)
 {
         struct csn_error err;

@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define FULL 4                 /* packets that wait for the engine */
+#define FULL 4                 /* packets waiting for the engine */
 
 static void operation_ready(struct watch *watch, uint32_t events)
 {
@@ -21,7 +21,7 @@ static void operation_ready(struct watch *watch, uint32_t events)
                 }
                 if (!operation_is_full(op)) {
                         op->kind->room(op);
-                        return;   /* it may be gone; what came will be there again */
+                        return;   /* the operation may be freed; the loop reports unread packets again */
                 }
         }
         if (!(events & ~(uint32_t)EPOLLOUT))
@@ -58,7 +58,7 @@ bool operation_open(struct operation *op, struct guest *guest, const struct oper
 
 bool operation_send(struct operation *op, const void *bytes, size_t len, const int *fds, size_t fds_n)
 {
-        /* A connection that is broken says so by its end, which is served from the loop. */
+        /* The loop serves the end of a broken connection. */
         return !op->over && send_queue_put(&op->out, bytes, len, fds, fds_n) == 0;
 }
 

@@ -1,11 +1,11 @@
 /*
  * Opening files for the engine, but never the guest's own entries of /proc.
  *
- * The kernel lets a process open its own /proc/self/mem, environ, maps and fd whatever PR_SET_DUMPABLE says
+ * The kernel lets a process open its own /proc/self/mem, environ, maps and fd regardless of PR_SET_DUMPABLE
  * (ptrace(2), access mode checks): a request for such a path would read or write the guest itself, which no program
- * inside can.  Magic links (proc(5)) are not followed, because they lead to what the guest has open.  A path is
- * resolved by openat2(2) (Linux 5.6), and what was opened is looked at, so that no program can exchange a link between
- * the two.
+ * inside can.  Magic links (proc(5)) are not followed, because a magic link leads to an open file of the guest.  A path
+ * is resolved by openat2(2) (Linux 5.6), and the opened descriptor is checked, so no program can exchange a link
+ * between check and open.
  */
 #include "guest/guest.h"
 
@@ -65,7 +65,7 @@ DIR *own_proc_opendir(const char *path)
         return dir;
 }
 
-/* 1: the path may be used; 0: it does not exist; -1 with errno: not. */
+/* 1: the path may be used; 0: no such path; -1 with errno: the path may not be used. */
 static int check(const char *path)
 {
         struct stat st;
@@ -98,7 +98,7 @@ int own_proc_check(const char *path)
                 errno = ENAMETOOLONG;
                 return -1;
         }
-        /* Of a path that does not exist, the part that does. */
+        /* Of a missing path the existing part is checked. */
         while ((rc = check(part)) == 0) {
                 char *slash = strrchr(part, '/');
                 if (!slash || slash == part)

@@ -1,4 +1,4 @@
-/* Programs: input, output, signals and end.  And the same descriptors for an interpreter that comes from outside. */
+/* Programs: input, output, signals and end.  And the same descriptors for an interpreter from outside. */
 #include "guest/process.h"
 
 #include <dirent.h>
@@ -11,8 +11,8 @@
 #include <termios.h>
 
 #define MESSAGES_MAX 1024      /* more than the channel's buffer can hold */
-#define READS_AT_ONCE 8        /* of 64 KiB, before others have their turn */
-#define DRAIN_MAX MIB          /* bytes of a pipe that precede a message of the channel, or the end */
+#define READS_AT_ONCE 8        /* of 64 KiB, before other sources have their turn */
+#define DRAIN_MAX MIB          /* bytes of a pipe sent before a message of the channel, or before the end */
 #define KILL_PASSES_MAX 100
 
 /* ---- end ---- */
@@ -37,7 +37,7 @@ static uint64_t signal_session(pid_t session, int sig)
 
 /*
  * Kill a session, not only a process group: a shell with job control gives each job a process group of its own.  A
- * process forked during one pass is found by the next pass.  The passes end when only unreaped processes are left.
+ * process forked during a pass is found by the next pass.  The passes end when only unreaped processes are left.
  */
 static void kill_session(pid_t session)
 {
@@ -77,7 +77,7 @@ static void forget(struct process *process)
         free(process);
 }
 
-/* Free a process whose operation is over, whose program has ended, and whose output is closed. */
+/* Free a process once its operation is over, its program has ended, and its output is closed. */
 static void forget_if_done(struct process *process)
 {
         bool open = false;
@@ -244,7 +244,7 @@ void process_ended(struct guest *guest, pid_t pid, int status)
                         return;
                 }
                 drain(process);
-                /* At most MESSAGES_MAX: a process that inherited the channel may write without end. */
+                /* At most MESSAGES_MAX: a process with an inherited channel may write without end. */
                 for (int i = 0; i < MESSAGES_MAX && process->sources[CHANNEL].watch.fd >= 0 &&
                         process->sources[CHANNEL].watch.active;
                         i++) {

@@ -91,7 +91,7 @@ static int limit_open_files(uint64_t max, struct csn_error *err)
 /*
  * Child side.  When memory runs out the kernel kills the program and not the guest (proc(5)); raising needs no
  * privilege.  The file belongs to root while the process is as closed as the guest.  The first program of a container
- * has no neighbour that could look into this copy of the guest meanwhile; later ones do without.
+ * has no neighbour to look into this copy of the guest meanwhile; later programs keep their score.
  */
 static void kill_first(const struct guest *guest)
 {
@@ -158,9 +158,8 @@ static _Noreturn void become(const struct guest *guest, const struct guest_proce
 }
 
 /*
- * Whether the child has reported that its program began, or an error.  Programs with the uid of the child can stop the
- * child before that, so the wait has a limit: many short waits, because a pause of the sandbox prolongs only one of
- * them.
+ * Whether the child has reported the start of its program, or an error.  Programs with the uid of the child can stop
+ * the child earlier, so the wait has a limit: many short waits, because a pause of the sandbox prolongs only one wait.
  */
 static bool has_told(int fd)
 {

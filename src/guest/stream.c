@@ -1,9 +1,9 @@
 /*
- * The engine at standard input and output, in a container (wire/guest_stream.h).  Each channel of the stream is one end
+ * The engine at standard input and output, in a container (wire/guest_stream.h).  Each channel of the stream is an end
  * of a socket pair, and the other end is the socket of an operation: so operations are the same as in a persistent
  * sandbox.
  *
- * The stream is held back on both sides: what comes is not read while an operation has RELAY_WAITING_MAX packets to
+ * Both directions have flow control: the stream is not read while an operation has RELAY_WAITING_MAX packets to
  * take, and operations are not read while STREAM_OUT_MAX bytes wait for the engine.
  */
 #include "guest/guest.h"
@@ -18,21 +18,21 @@
 #define STREAM_READ (64 * KIB)
 #define RELAY_WAITING_MAX 16
 
-/* One channel. */
+/* A channel. */
 struct relay {
         struct relay *next;
         uint32_t channel;
         struct watch sock;         /* its end of the socket pair */
-        struct send_queue waiting; /* packets that the operation has not taken */
+        struct send_queue waiting; /* packets not yet taken by the operation */
 };
 
-/* There is one in a process. */
+/* A process has a single stream. */
 static struct stream {
         struct guest *guest;
         void (*request)(struct guest *guest, const uint8_t *bytes, size_t len, int *sock);
         struct watch in, out;
         struct buf came, goes;
-        size_t gone; /* bytes of `goes` that are written */
+        size_t gone; /* written bytes of `goes` */
         struct relay *relays;
         bool full; /* operations are not read */
 } stream;
@@ -222,7 +222,7 @@ static void in_ready(struct watch *watch, uint32_t events)
         if (room)
                 stream.came.len -= STREAM_READ - (n > 0 ? (size_t)n : 0);
         if (n <= 0 && !again)
-                _exit(0); /* the engine is gone, and with it everything inside */
+                _exit(0); /* the engine is gone; our exit ends all processes inside */
         take_frames();
 }
 

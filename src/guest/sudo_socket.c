@@ -1,12 +1,12 @@
 /*
- * Root for programs of `user`, in a sandbox whose owner wants that: there is no way from one to the other
- * (credentials.c), so `sudo` there is a program that asks us, on a socket of the file system, to start another one as
+ * Root for programs of `user`, if the owner of the sandbox wants sudo: there is no way from `user` to root
+ * (credentials.c), so `sudo` inside is a program asking us, on a socket of the file system, to start another program as
  * root with its descriptors.
  *
- * A request is one packet (SOCK_SEQPACKET): texts that each end with a NUL, which are the working folder, the number of
- * arguments, those, and the environment; and the descriptors 0, 1 and 2.  Then each byte that comes is a signal for its
- * process group, and the one packet that goes is the status of wait(2) in text.  Who asks is as hostile as any program
- * inside, and gets nothing but root inside.
+ * A request is a packet (SOCK_SEQPACKET) of NUL-terminated texts: the working folder, the number of arguments, the
+ * arguments, and the environment; with the descriptors 0, 1 and 2.  A later byte from the client is a signal for the
+ * process group of the program, and our only packet is the status of wait(2) in text.  A client is as hostile as any
+ * program inside, and gets nothing but root inside.
  */
 #include "guest/guest.h"
 
@@ -40,7 +40,7 @@ struct sudo {
         size_t n;
 };
 
-/* ---- those who ask ---- */
+/* ---- requests ---- */
 
 static void accept_more(struct sudo *sudo);
 
@@ -84,7 +84,7 @@ static _Noreturn void become(const struct guest *guest, char *folder, char **arg
         _exit(127);
 }
 
-/* False: it is no request. */
+/* False: no valid request, or no process. */
 static bool start(struct sudo_request *sudo_request, char *bytes, size_t len, const int fds[3])
 {
         char *texts[TEXTS_MAX + 1], *argv[TEXTS_MAX + 1], *end;
@@ -178,7 +178,7 @@ static void accept_more(struct sudo *sudo)
 
 static int lay_shim(struct csn_error *err)
 {
-        static const char *const folders[] = { "/usr/local", "/usr/local/bin" };   /* an image may lack them */
+        static const char *const folders[] = { "/usr/local", "/usr/local/bin" };   /* an image may lack both */
         for (size_t i = 0; i < ARRAY_LEN(folders); i++)
                 if (mkdir(folders[i], 0755) < 0 && errno != EEXIST)
                         return err_set(err, CSN_E_SYSTEM, errno, "make %s", folders[i]);

@@ -1,4 +1,4 @@
-/* What happens in folders (inotify(7)): one inotify for all, because a sandbox has only a few. */
+/* Changes in folders (inotify(7)): all operations share an inotify instance, because a sandbox has only a few. */
 #include "guest/guest.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #define WATCHED_MAX 4096       /* folders, of all operations together */
 #define LEVELS_MAX 32
-#define WAITING_MAX 256        /* events that the engine has not read; then it is told that some were lost */
+#define WAITING_MAX 256        /* events unread by the engine; later events are lost, and GUEST_LOST reports the loss */
 #define MASK (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
               IN_MOVE_SELF | IN_ONLYDIR)
 
@@ -17,10 +17,10 @@ struct folder_watch {
         struct operation op;
         char *path;
         uint64_t depth, flags;
-        bool lost;                   /* to be told when there is room */
+        bool lost;                   /* GUEST_LOST is due when the queue has room */
 };
 
-/* One folder of one operation; the kernel has one number for a folder, however many ask for it. */
+/* A folder watched by an operation; operations watching the same folder share the kernel's number. */
 struct watched {
         struct watched *next;
         int number;
@@ -93,7 +93,8 @@ static void folder_room(struct operation *op)
 }
 
 /*
- * Watch a folder and those in it, as deep as was asked.  What is in a new one came before we looked, so it is `told`.
+ * Watch a folder and the folders inside, down to the requested depth.  told: report the contents, too, because a new
+ * folder may have got entries before the watch.
  */
 static int add(struct folder_watch *watch, const char *below, unsigned level, bool told, struct csn_error *err)
 {
@@ -139,7 +140,7 @@ static int add(struct folder_watch *watch, const char *below, unsigned level, bo
 }
 
 /*
- * A folder has another name from now on, or none that can be seen from here: it and what is in it is forgotten, or
+ * A folder was renamed, or moved out of sight: forget the folder and all folders inside.  A folder with a new name is
  * found anew.
  */
 static void forget_below(struct folder_watch *watch, const char *path)
@@ -193,8 +194,8 @@ static void happened(struct guest *guest, const struct inotify_event *event)
                         if (!one->path[0])
                                 tell(one->of, GUEST_LOST, true, "");
         /*
-         * The list grows at its front while this goes through it; and what is below a folder that was renamed leaves
-         * it, which is further to the front than the folder, because folders are found from the top.
+         * The list grows at its front during the loop.  A renamed folder and the folders inside leave the list, all
+         * nearer to the front than their parent, because folders are found from the top.
          */
         for (struct watched *one = guest->watched, *next; one; one = next) {
                 next = one->next;
