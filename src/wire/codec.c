@@ -64,7 +64,7 @@ uint64_t codec_u64(struct codec *c)
         return v;
 }
 
-/* A NUL inside would make two readers see two different texts, so it is refused. */
+/* A NUL inside is refused, for two readers would see two different texts. */
 char *codec_text(struct codec *c, struct arena *arena, size_t max)
 {
         uint64_t len = codec_u64(c);

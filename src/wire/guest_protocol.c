@@ -113,7 +113,7 @@ int guest_get_process(const uint8_t *bytes, size_t len, struct arena *arena, str
         return codec_end(&c, "PROCESS", err);
 }
 
-/* Each has a name, and together they are within their bound. */
+/* Each label has a name, and the total length is within its bound. */
 static bool are_labels(char *const *labels, size_t n)
 {
         size_t bytes = 0;

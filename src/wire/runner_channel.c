@@ -4,9 +4,9 @@
 #define IN(state) (1U << (state))
 #define SMALL_JSON (256 * KIB)
 #define FRAMES_MAX 4096
-#define LONG_MIN_BYTES MIB     /* a payload in several frames that may be longer gets its room at once */
+#define LONG_MIN_BYTES MIB     /* a payload in several frames with a higher limit gets its room at once */
 
-/* Which frame may come when, how much of it, and what state follows when its last piece is there. */
+/* States allowing a frame, its largest payload, and the state after its last piece. */
 static const struct {
         unsigned states;
         size_t max;

@@ -1,4 +1,4 @@
-/* One message a packet, with attached descriptors (unix(7), SCM_RIGHTS). */
+/* A message is a packet, with attached descriptors (unix(7), SCM_RIGHTS). */
 #include "wire/wire.h"
 
 #include <sys/socket.h>
@@ -28,8 +28,8 @@ int wire_send(int sock, const void *bytes, size_t len, const int *fds, size_t fd
 }
 
 /*
- * A peer that closes a Unix socket with unread packets causes one ECONNRESET, which comes before the packets that the
- * peer has sent (unix(7); the kernel clears the error when it reports the error).
+ * A peer closing a Unix socket with unread packets causes a single ECONNRESET, which comes before the packets sent by
+ * the peer (unix(7); the kernel clears the error on reporting the error).
  */
 static bool is_no_end(ssize_t n)
 {
@@ -45,7 +45,7 @@ ssize_t wire_receive_packet(int sock, void *bytes, size_t size, int flags)
         return n;
 }
 
-/* Descriptors beyond the ones that fit, or on a message that was cut, are closed: they are an attack. */
+/* Descriptors above WIRE_FDS_MAX, or of a truncated message, are an attack, and are closed. */
 static size_t take_descriptors(struct msghdr *msg, int fds[WIRE_FDS_MAX], bool *ret_cut)
 {
         size_t n = 0;
@@ -67,7 +67,7 @@ static size_t take_descriptors(struct msghdr *msg, int fds[WIRE_FDS_MAX], bool *
         return n;
 }
 
-/* ret_lost NULL: descriptors that were cut are an attack. */
+/* ret_lost NULL: lost descriptors are an attack. */
 static ssize_t receive(int sock, void *bytes, size_t size, int fds[WIRE_FDS_MAX], size_t *ret_fds_n, bool *ret_lost)
 {
         union {

@@ -102,7 +102,7 @@ bool wire_put_program(struct buf *buf, const struct wire_program *program)
         return add_handoff(buf, WIRE_HANDOFF_PROGRAM) && add_program(buf, program);
 }
 
-/* The content is the rest of the packet; whether it is there at all is a number before it. */
+/* The content is the rest of the packet; a number before the content says whether there is content. */
 bool wire_put_file(struct buf *buf, const struct wire_file *file)
 {
         return add_handoff(buf, file->module ? WIRE_HANDOFF_MODULE : WIRE_HANDOFF_FILE) &&
@@ -413,7 +413,7 @@ int wire_get_text(const uint8_t *body, size_t len, struct arena *arena, char **r
 
 /* ---- names ---- */
 
-/* U+202A..U+202E, U+2066..U+2069, U+200E, U+200F: they make a list of files read in another order. */
+/* U+202A..U+202E, U+2066..U+2069, U+200E, U+200F: these characters make a list of files read in another order. */
 static bool is_bidi(const unsigned char *b)
 {
         return b[0] == 0xe2 && ((b[1] == 0x80 && ((b[2] >= 0xaa && b[2] <= 0xae) || b[2] == 0x8e || b[2] == 0x8f)) ||

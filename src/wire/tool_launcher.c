@@ -118,10 +118,7 @@ int launch_get_request(const char *bytes, size_t len, struct arena *arena, size_
 
 /* ---- arguments ---- */
 
-/*
- * The values that an argument is about, and the text behind; false: there is no such place, or it is no argument of
- * ours.
- */
+/* The values of an argument's place, and the text behind; false: no such place, or an unknown kind of argument. */
 static bool place_of(const char *argument, const struct launch_values *values, const struct launch_texts **ret,
         const char **ret_rest)
 {
