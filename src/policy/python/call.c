@@ -1,4 +1,4 @@
-/* Functions that take names, give names, or put constants together. */
+/* Calls: members and modules by name, and functions of constants. */
 #include "policy/python/python.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #define CALL_DEPTH_MAX 8
 #define RETURNS_MAX 64
 
-/* The one path that a value is, or may be besides what nobody knows. */
+/* The first path among the values of an expression; NULL: none. */
 static const char *path_of(const struct value *value)
 {
         for (; value; value = value->next)
@@ -213,7 +213,7 @@ static struct value *take_one(struct python *py, const struct taking *taking, st
         return names && names->open ? value_either(py, value, NULL) : value;
 }
 
-/* attrgetter and itemgetter give a tuple of what they take when they have more than one name. */
+/* attrgetter and itemgetter with more than one name give a tuple of members. */
 static struct value *take(struct python *py, const struct taking *taking)
 {
         struct value *taken[ARGS_MAX] = { 0 };
@@ -232,7 +232,7 @@ bool python_is_importer(const char *path)
         return is_one_of(importers, path);
 }
 
-/* ".request" in "urllib" is urllib.request; NULL: it cannot be told, or leads out of the package. */
+/* ".request" in "urllib" is urllib.request; NULL: unknown, or outside of the package. */
 static struct value *resolved(struct python *py, const struct value *name, const struct value *package)
 {
         size_t dots = 0, len = package ? package->len : 0;
@@ -260,7 +260,7 @@ static struct value *fn_resolve(struct python *py, const struct call *call, unsi
         return resolved(py, name, call->args_n > 1 ? call->args[1] : python_keyword(py, call, "package"));
 }
 
-/* The program's own package: it has none, or its modules are files of its own. */
+/* The program's own package: None, or with modules among the program's files. */
 static bool is_own_package(const struct value *package)
 {
         return package && package->kind == VALUE_PATH &&
@@ -327,7 +327,7 @@ static struct value *make_text(struct python *py, enum value_kind kind, struct b
         return value;
 }
 
-/* The items of a list, or of a text that is taken apart. */
+/* The items of a list, or the characters of a text. */
 static struct value *pieces(struct python *py, const struct value *from)
 {
         struct value *items[1024];
@@ -496,7 +496,7 @@ static struct value *text_method(struct python *py, const struct call *call)
         if (strcmp(name, "format") == 0)
                 return format(py, text, call);
         if (strcmp(name, "decode") == 0 || strcmp(name, "encode") == 0) {
-                /* Other encodings than the usual ones are codes to hide something in. */
+                /* An unusual encoding is a code to hide text in. */
                 bool usual = !first ||
                         (first->kind == VALUE_TEXT && first->len >= 3 && strncasecmp(first->text, "utf", 3) == 0) ||
                         (first->kind == VALUE_TEXT && first->len == 5 && strncasecmp(first->text, "ascii", 5) == 0) ||
@@ -562,7 +562,7 @@ static struct value *fn_bytes(struct python *py, const struct call *call, unsign
         return value_only(of, VALUE_BYTES) ? of : of_numbers(py, VALUE_BYTES, of);
 }
 
-/* A copy of a module's dictionary has what that has. */
+/* A copy of a module's dictionary has the same items. */
 static struct value *fn_dict(struct python *py, const struct call *call, unsigned depth)
 {
         (void)py, (void)depth;
@@ -719,7 +719,7 @@ static const struct {
 };
 #undef FN
 
-/* What a call hands over is one of the things that a parameter can be. */
+/* An argument is a possible value of its parameter. */
 static void pass_arguments(struct python *py, uint32_t function, const struct call *call)
 {
         uint32_t parameters = tree_field(py->tree, function, PYF_parameters);
@@ -740,7 +740,7 @@ static void pass_arguments(struct python *py, uint32_t function, const struct ca
         }
 }
 
-/* A function of the program gives what one of its return statements has. */
+/* A call of a function of the program has the value of any return statement. */
 static struct value *own_function(struct python *py, uint32_t function)
 {
         struct value *value = NULL;

@@ -1,4 +1,4 @@
-/* The value of each node from those of its children, in rounds, until names keep theirs. */
+/* The value of each node from the values of its children, in rounds, until the values of names are stable. */
 #include "policy/python/python.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int hex(char c)
         return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* \N{LATIN SMALL LETTER A} and the few other names that identifiers and modules are made of. */
+/* \N{LATIN SMALL LETTER A} and the few other named characters of identifiers and modules. */
 static bool named_character(const char *name, size_t len, struct buf *buf)
 {
         static const struct { const char *before; char add; } letters[] = {
@@ -52,7 +52,7 @@ static bool named_character(const char *name, size_t len, struct buf *buf)
         return false;
 }
 
-/* One escape at text[*at], which is a backslash; moves *at behind it.  False: it cannot be told. */
+/* The escape at text[*at], a backslash; moves *at behind the escape.  False: unknown character. */
 static bool escape(const char *text, size_t end, size_t *at, const struct literal *how, struct buf *buf)
 {
         static const char plain[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
@@ -122,7 +122,7 @@ static bool add_content(const char *text, size_t at, size_t end, const struct li
         return true;
 }
 
-/* {expression!s:}, as far as it is constant. */
+/* {expression!s:}, if constant. */
 static bool add_hole(const struct python *py, uint32_t hole, struct buf *buf)
 {
         uint32_t expression = tree_field(py->tree, hole, PYF_expression),
@@ -159,7 +159,7 @@ static struct value *string(struct python *py, uint32_t node)
         if (!start || !end || to < from + quotes)
                 return NULL;
         to -= quotes;
-        /* What is written as it is needs no copy. */
+        /* Text without escapes needs no copy. */
         if (!how.format && (how.raw || !memchr(py->tree->text + from, '\\', to - from)))
                 return value_text(py, kind, py->tree->text + from, to - from);
         buf_init(&buf, MIB);
@@ -254,7 +254,7 @@ static struct value *list(struct python *py, uint32_t node, bool dict)
         return value;
 }
 
-/* What a node of a comprehension's body is when its target is `item`; one level of calls and calculations. */
+/* The value of a node in the body of a comprehension whose target is `item`; one level of calls and calculations. */
 static struct value *with_item(struct python *py, uint32_t node, uint32_t target, struct value *item, unsigned depth)
 {
         const struct tree *tree = py->tree;
@@ -422,7 +422,7 @@ static struct value *lambda(struct python *py, uint32_t node)
         return value;
 }
 
-/* By kind; the others have none. */
+/* By kind; nodes of other kinds have no value. */
 static struct value *(*const values[PY_KINDS])(struct python *, uint32_t) = {
         [PY_STRING] = string,
         [PY_CONCATENATED] = concatenated,
@@ -452,7 +452,7 @@ static struct value *(*const values[PY_KINDS])(struct python *, uint32_t) = {
         [PY_LAMBDA] = lambda,
 };
 
-/* What is bound or deleted is not looked up. */
+/* Bound or deleted names are not looked up. */
 static bool has_value(const struct python *py, uint32_t node)
 {
         unsigned kind = NODE(py, node)->kind;
@@ -476,7 +476,7 @@ static struct value *items_of(struct python *py, const struct value *list)
         return list->n > 64 ? value_either(py, value, NULL) : value;
 }
 
-/* The names that get this node's value have it from here on. */
+/* Pass the value of a node on to the names bound to the node. */
 static void feed(struct python *py, uint32_t node)
 {
         for (const struct source *source = py->feeds[node]; source; source = source->next_fed) {
@@ -506,7 +506,7 @@ static void note_member(struct python *py, uint32_t name, struct value *value)
         py->members[py->members_n++].value = value;
 }
 
-/* obj.member = value, obj["member"] = value: members of that name may be it, whatever obj is. */
+/* obj.member = value, obj["member"] = value: a possible value of all members of this name, of any object. */
 static void assigned_member(struct python *py, uint32_t node)
 {
         uint32_t left = tree_field(py->tree, node, PYF_left), right = tree_field(py->tree, node, PYF_right);
@@ -521,7 +521,7 @@ static void assigned_member(struct python *py, uint32_t node)
                 note_member(py, python_name(py, tree_field(py->tree, left, PYF_attribute)), py->values[right]);
 }
 
-/* The names in the body of a class are members of it and of its objects. */
+/* The names in the body of a class are members of the class and of its objects. */
 static void members_of_classes(struct python *py)
 {
         for (size_t i = 0; i < py->bindings_n; i++)
@@ -549,7 +549,7 @@ static bool has_changed(const struct python *py)
         return false;
 }
 
-/* Nodes that have a value or hand one on, in the order of py->order.  The others need no round. */
+/* Nodes with a value or with names bound to the node, in the order of py->order.  The others need no round. */
 static uint32_t *with_values(const struct python *py, uint32_t *ret_n)
 {
         uint32_t *list = arena_alloc(py->arena, py->tree->n * sizeof *list), n = 0;

@@ -1,4 +1,4 @@
-/* What was found out about a program, said as facts. */
+/* Facts about a program. */
 #include "policy/python/python.h"
 
 static void say(struct python *py, enum fact_kind kind, uint32_t node, const char *name, size_t len)
@@ -11,7 +11,7 @@ static void say(struct python *py, enum fact_kind kind, uint32_t node, const cha
                         .end = NODE(py, node)->end });
 }
 
-/* Two names of one function, and policies that know only one of them. */
+/* Two names of the same function: a policy may list only one. */
 static const struct {
         const char *name, *other;
 } two_names[] = { { "builtins.open", "io.open" }, { "io.open", "builtins.open" } };
@@ -37,7 +37,7 @@ static bool is_function_of_call(const struct python *py, uint32_t node)
         return NODE(py, parent)->kind == PY_CALL && NODE(py, node)->field == PYF_function;
 }
 
-/* sqlite3.connect(":memory:") touches no file; `node` is the function of that call.  An import alone does neither. */
+/* sqlite3.connect(":memory:") touches no file; `node` is the called function.  An import alone touches none either. */
 static bool is_in_memory(struct python *py, uint32_t node)
 {
         uint32_t parent = NODE(py, node)->parent;
@@ -51,7 +51,7 @@ static bool is_in_memory(struct python *py, uint32_t node)
 
 static const char in_memory[] = "sqlite3.connect(':memory:')";
 
-/* What a node names; and the module that it is, when it was come by in another way than by its import. */
+/* Report the paths of a node; with `reaches`, a module reached without an import counts as imported. */
 static void references(struct python *py, uint32_t node, const struct value *value, bool reaches)
 {
         for (; value; value = value->next) {
@@ -64,7 +64,7 @@ static void references(struct python *py, uint32_t node, const struct value *val
                         say_path(py, FACT_REFERENCE, node, value);
                 if (value->reached && reaches)
                         say(py, FACT_IMPORT, node, value->text, value->len);
-                /* Handed on, it may be called with any name. */
+                /* Passed as an argument, __import__ may be called with any name. */
                 if (strcmp(value->text, "builtins.__import__") == 0 && NODE(py, node)->kind != PY_CALL &&
                         !is_function_of_call(py, node))
                         say(py, FACT_DYNAMIC_IMPORT, node, value->text, value->len);
@@ -92,7 +92,7 @@ static bool is_parameter(const struct python *py, uint32_t node, uint32_t name)
         return false;
 }
 
-/* "class A: eval = 1" makes a member, as a method of that name would. */
+/* "class A: eval = 1" makes a member, like a method of the same name. */
 static bool is_field(const struct python *py, uint32_t node, uint32_t name)
 {
         uint32_t scope = py->scope_of[node];
@@ -113,7 +113,7 @@ static void identifier(struct python *py, uint32_t node)
         references(py, node, py->values[node], false);
 }
 
-/* x.__class__.__name__ is how objects say what they are. */
+/* x.__class__.__name__ only names a type. */
 static bool is_class_name(struct python *py, uint32_t node, const struct name *name)
 {
         static const char *const harmless[] = { "__name__", "__qualname__", "__module__", "__doc__" };
@@ -155,7 +155,7 @@ static void keyword_pattern(struct python *py, uint32_t node)
         references(py, word, value, true);
 }
 
-/* case {"name": x}: takes the item of what is matched. */
+/* case {"name": x}: takes an item of the subject of the match statement. */
 static void dict_pattern(struct python *py, uint32_t node)
 {
         uint32_t match = node;
@@ -169,7 +169,7 @@ static void dict_pattern(struct python *py, uint32_t node)
 
 /* ---- imports ---- */
 
-#define TRY_DEPTH_MAX 64           /* statements around an import that are looked at */
+#define TRY_DEPTH_MAX 64           /* statements looked at around an import */
 
 /* Whether an except clause handles ImportError, as far as the text in front of its block says. */
 static bool handles_import_error(const struct python *py, uint32_t clause)
@@ -188,7 +188,7 @@ static bool handles_import_error(const struct python *py, uint32_t clause)
         return false;
 }
 
-/* Whether an import stands in a try statement, in its first block, that handles ImportError. */
+/* Whether an import stands in the first block of a try statement with a handler of ImportError. */
 static bool is_optional(const struct python *py, uint32_t node)
 {
         for (int depth = 0; node && depth < TRY_DEPTH_MAX; depth++) {
@@ -311,7 +311,7 @@ static void imported_by_call(struct python *py, const struct call *call)
                 say(py, FACT_DYNAMIC_IMPORT, call->node, importer, strlen(importer));
 }
 
-/* reduce(getattr, names, os), map(getattr, [os], names): what it is handed to takes any member. */
+/* reduce(getattr, names, os), map(getattr, [os], names): the called function takes any member. */
 static void handed_getattr(struct python *py, const struct call *call)
 {
         bool handed = false;
@@ -332,8 +332,8 @@ static void handed_getattr(struct python *py, const struct call *call)
 }
 
 /*
- * map(import_module, names): what it is handed to brings in any module, but for partial(import_module, "json") and
- * functions of the program, where it is seen what they do with it.  For __import__ the name alone says so.
+ * map(import_module, names): the called function imports any module.  Not so partial(import_module, "json"), and
+ * functions of the program, where the calls of the parameter are analysed.  references() reports __import__.
  */
 static void handed_importer(struct python *py, const struct call *call)
 {
@@ -416,7 +416,7 @@ static void text(struct python *py, uint32_t node)
                         say(py, FACT_STRING, node, value->text, value->len);
         if (py->values[node] || NODE(py, node)->kind != PY_STRING)
                 return;
-        /* With holes: what stands between them. */
+        /* With holes: report the text between the holes. */
         for (uint32_t child = NODE(py, node)->child; child; child = NODE(py, child)->next)
                 if (NODE(py, child)->kind == PY_STRING_CONTENT)
                         say(py, FACT_STRING, child, py->tree->text + NODE(py, child)->start,
@@ -473,7 +473,7 @@ static bool is_true(const struct python *py, uint32_t condition)
                 NODE(py, condition)->kind != PY_IDENTIFIER;
 }
 
-/* Whether a statement inside leaves the loop: not that of a loop or a function that stands in it. */
+/* Whether a statement inside leaves this loop, and not an inner loop or function. */
 static bool leaves(const struct python *py, uint32_t node, uint32_t loop)
 {
         unsigned kind = NODE(py, node)->kind;

@@ -8,7 +8,7 @@ static struct value *plus(struct python *py, struct value *so_far, bool *any, st
         return both;
 }
 
-/* Of an object that nobody knows: what was once put into a member of that name. */
+/* Add each value stored by the program in a member of this name, of any object. */
 static struct value *put_there(struct python *py, struct value *value, bool any, const char *name, size_t len)
 {
         for (size_t i = 0; i < py->members_n; i++)
@@ -21,7 +21,7 @@ static struct value *put_there(struct python *py, struct value *value, bool any,
 
 #define BASES_DEEP 16
 
-/* Of os: the same whatever they were taken from. */
+/* Members of os, also when taken from an unknown object. */
 static const char *const commands[] = { "system", "popen" };
 
 static struct binding *in_class(struct python *py, uint32_t class_node, uint32_t name)
@@ -32,7 +32,7 @@ static struct binding *in_class(struct python *py, uint32_t class_node, uint32_t
         return NULL;
 }
 
-/* The binding of a name in a class, or in a base that the program has as well. */
+/* The binding of a name in a class, or in a base class of the program. */
 static struct binding *class_member(struct python *py, uint32_t class_node, uint32_t name, unsigned depth)
 {
         struct binding *found = in_class(py, class_node, name);
@@ -53,7 +53,7 @@ uint32_t python_method(struct python *py, uint32_t class_node, const char *name,
         return value && value->kind == VALUE_FUNCTION ? value->node : 0;
 }
 
-/* Without one of these an object that nobody knows cannot be the module os. */
+/* Ways to the module os: in a program without such a name, no unknown object is os. */
 static bool leads_to_os(struct name name)
 {
         static const char *const ways[] = {
@@ -108,7 +108,7 @@ static void look_at_names(struct python *py)
         }
 }
 
-/* Whether a class of the program, or any object there, has a member of that name. */
+/* Whether a class or object of the program has a member of this name. */
 static bool has_own(struct python *py, uint32_t name)
 {
         bool found = py->stored[name];
@@ -118,8 +118,8 @@ static bool has_own(struct python *py, uint32_t name)
 }
 
 /*
- * Whether a member is the program's own: that of an instance of a class which has it, or of an object that nobody
- * knows, if such a class is there and nothing leads to os.
+ * Whether a member is the program's own: of an instance of a class with the member, or of an unknown object if such a
+ * class exists and no name leads to os.
  */
 static bool is_own(struct python *py, const struct value *base, const char *text, size_t len)
 {
@@ -184,7 +184,7 @@ static struct value *item_of_path(struct python *py, const struct value *base, c
                 return value_module(py, key->text, key->len);
         if (strcmp(base->text, "builtins") == 0)
                 return value_path(py, "builtins", key->text, key->len);
-        /* Modules have it in their dictionaries, and copies of these have it, too. */
+        /* Dictionaries of modules have __builtins__, and so have their copies. */
         if (python_is("__builtins__", key->text, key->len) && strstr(base->text, dict))
                 return value_path(py, NULL, "builtins", 8);
         if (base->text[0] == UNKNOWN_OBJECT[0])

@@ -1,4 +1,4 @@
-/* Nodes of the tree, and names as they are compared. */
+/* Nodes of the tree, and names as compared. */
 #include "policy/python/python.h"
 
 bool python_is_starred(const struct tree *tree, uint32_t at)

@@ -1,12 +1,12 @@
 /*
- * Texts that are hidden: decoded to be run, or long ones that nobody can read.  Decoding is what clean programs do all
- * the time, so it is worth a word only where the result becomes code or a module, or where much is hidden.
+ * Hidden texts: decoded to be run, or long and unreadable.  Clean programs decode all the time, so decoding is a fact
+ * only where the result becomes code or a module, or where the text is long.
  */
 #include "policy/python/python.h"
 
-#define HIDDEN_MIN 100                 /* bytes of a constant that is decoded */
+#define HIDDEN_MIN 100                 /* bytes of a decoded constant */
 
-/* ---- what is run ---- */
+/* ---- arguments of exec, eval and imports ---- */
 
 static bool is_runner(const struct value *function)
 {
@@ -31,7 +31,7 @@ static void add(struct python *py, struct todo *todo, uint32_t node)
         todo->nodes[todo->n++] = node;
 }
 
-/* What a name stands for in these places: the nodes that give it its value, and bodies of functions. */
+/* Add the sources of a name: the nodes of its values, and the bodies of its functions. */
 static void add_sources(struct python *py, struct todo *todo, uint32_t identifier)
 {
         uint32_t name = python_name(py, identifier);
@@ -76,7 +76,7 @@ void python_hidden(struct python *py)
         free(todo.nodes);
 }
 
-/* ---- what is decoded ---- */
+/* ---- decoding ---- */
 
 static bool is_long(const struct value *value)
 {

@@ -1,4 +1,4 @@
-/* The analysis of Python: the text as the interpreter reads it, and the order of the steps (python.h). */
+/* The analysis of Python: the text as read by the interpreter, and the order of the steps (python.h). */
 #include "policy/python/python.h"
 
 #include <strings.h>
@@ -94,7 +94,7 @@ static bool is_ascii(const char *text, size_t len)
         return true;
 }
 
-/* Line ends become line feeds: to the interpreter a carriage return alone is one, and would end a comment. */
+/* Line ends become line feeds: to the interpreter a carriage return alone is a line end, and ends a comment. */
 static char *equal_line_ends(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
         if (!memchr(text, '\r', len)) {
@@ -142,14 +142,14 @@ static const char *prepare(const char *text, size_t len, struct facts *facts, si
         return text;
 }
 
-/* ---- what the grammar does not know ---- */
+/* ---- syntax unknown to the grammar ---- */
 
 static bool is_blank(char c)
 {
         return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* x[*(1, 2)], x[1, *f()], except *(A, B): stars that are new since Python 3.11. */
+/* x[*(1, 2)], x[1, *f()], except *(A, B): stars new since Python 3.11. */
 static bool is_new_star(const char *text, size_t len, size_t at)
 {
         size_t before = at, after = at + 1;
@@ -164,8 +164,9 @@ static bool is_new_star(const char *text, size_t len, size_t at)
 }
 
 /*
- * The program without these stars, and without the sign in f'{x:=}', where it is a part of the format; as long as it
- * is, so that places stay.  NULL: there are none.  For the parser alone: texts are read from the program itself.
+ * The program with blanks for the new stars and for the = in f'{x:=}', a part of the format.  The length, and so all
+ * positions, are the same.  NULL: no such sign.  Only the parser gets this copy: texts are read from the program
+ * itself.
  */
 static const char *without_signs(struct arena *arena, const char *text, size_t len)
 {
@@ -191,7 +192,7 @@ static int parse(const char *text, size_t len, struct facts *facts, struct tree 
                 return rc;
         rc = tree_parse(&python_grammar, other, len, arena, &again, err);
         if (rc == 0 && !again.broken) {
-                facts->doubtful = true;   /* what is new may be too new */
+                facts->doubtful = true;   /* new syntax may be too new for the interpreter */
                 *ret = again;
                 ret->text = text;
         }

@@ -1,4 +1,4 @@
-/* Scopes and bindings, as the language reference has them (4.2. Naming and binding). */
+/* Scopes and bindings as in the language reference (4.2. Naming and binding). */
 #include "policy/python/python.h"
 
 #define NOWHERE UINT32_MAX
@@ -16,7 +16,7 @@ static struct binding *binding_new(struct python *py, uint32_t scope, uint32_t n
 
 /* ---- binding ---- */
 
-/* A comprehension has only its own targets; := in it binds outside (PEP 572). */
+/* A comprehension binds only its own targets; its := binds outside (PEP 572). */
 static uint32_t scope_for(const struct python *py, uint32_t node, bool walrus)
 {
         while (py->scope_of[node] == NOWHERE)
@@ -78,7 +78,7 @@ static struct source from_node(uint32_t node)
         return (struct source){ .kind = node ? SOURCE_NODE : SOURCE_UNKNOWN, .node = node, .place = -1 };
 }
 
-/* Of a sequence that is written out, so that a, (b, c) = x, (y, z) is three pairs; 0: it is not. */
+/* The first item of a written sequence: a, (b, c) = x, (y, z) is three pairs; 0: no such sequence. */
 static uint32_t first_item(const struct python *py, uint32_t node)
 {
         while (NODE(py, node)->kind == PY_PARENTHESES && NODE(py, node)->child)
@@ -91,7 +91,7 @@ static uint32_t first_item(const struct python *py, uint32_t node)
         return NODE(py, node)->child;
 }
 
-/* A target that gets `source`, through patterns however deep: each level hands on to the one below it. */
+/* Bind a target to `source`, through nested patterns: each level passes on its parts. */
 static void bind_target(struct python *py, uint32_t target, struct source source)
 {
         struct { uint32_t node; struct source source; } *todo = NULL;
@@ -154,7 +154,7 @@ static void word(struct python *py, uint32_t node)
                 py->roles[node] = ROLE_WORD;
 }
 
-/* A dotted name in an import: none of its parts is one that is looked up. */
+/* A dotted name in an import: its parts are not looked up. */
 static struct name dotted(struct python *py, uint32_t node)
 {
         for (uint32_t part = NODE(py, node)->child; part; part = NODE(py, part)->next)
@@ -214,7 +214,9 @@ static bool is_static(const struct python *py, uint32_t function)
         return false;
 }
 
-/* The class of the program whose instance a parameter is: that of a method's first one, or the one that is its type. */
+/*
+ * The class of a parameter: the enclosing class for the first parameter of a method, else its annotation; 0: unknown.
+ */
 static uint32_t class_of_parameter(struct python *py, uint32_t at, uint32_t outer)
 {
         uint32_t list = NODE(py, at)->parent, function = NODE(py, list)->parent,
@@ -247,7 +249,7 @@ static void parameter(struct python *py, uint32_t at, uint32_t outer)
         if (!name)
                 return;
         py->scope_of[name] = py->scope_of[at];
-        /* What the caller hands over is not known; its default is one of the things that it can be. */
+        /* The argument of the caller is unknown; the default is a possible value. */
         bind(py, name, from_node(value));
         if (value)
                 bind(py, name, (struct source){ 0 });
@@ -310,7 +312,7 @@ static void elsewhere(struct python *py, uint32_t at)
 
 static void capture(struct python *py, uint32_t at)
 {
-        /* A single name is bound, a dotted one is looked up; _ is neither, and harmless. */
+        /* A single name is bound, a dotted name is looked up; _ is neither, and harmless. */
         uint32_t dotted_name = tree_kind(py->tree, at, PY_DOTTED);
         uint32_t name = dotted_name ? NODE(py, dotted_name)->child : 0;
         if (!name || NODE(py, name)->kind != PY_IDENTIFIER)
@@ -346,7 +348,7 @@ static void return_statement(struct python *py, uint32_t at)
                 add_return(py, py->scopes[scope].node, value);
 }
 
-/* What the first clause runs over is evaluated outside. */
+/* The iterable of the first clause is evaluated outside. */
 static void comprehension(struct python *py, uint32_t at)
 {
         uint32_t outer = py->scope_of[at], scope = scope_new(py, SCOPE_COMPREHENSION, outer, at),
@@ -357,7 +359,7 @@ static void comprehension(struct python *py, uint32_t at)
                 set_scope(py, tree_field(py->tree, first, PYF_right), outer);
 }
 
-/* "name: type" alone binds nothing, but makes the name a local one in a function. */
+/* "name: type" alone binds nothing, but makes the name local in a function. */
 static void assignment(struct python *py, uint32_t at)
 {
         uint32_t left = tree_field(py->tree, at, PYF_left), right = tree_field(py->tree, at, PYF_right);
@@ -367,13 +369,13 @@ static void assignment(struct python *py, uint32_t at)
                 py->roles[left] = ROLE_STORE;
 }
 
-/* "with X as y", "except X as y", "case X as y": what stands last is the target. */
+/* "with X as y", "except X as y", "case X as y": the last name is the target. */
 static void as_pattern(struct python *py, uint32_t at)
 {
         uint32_t alias = tree_field(py->tree, at, PYF_alias);
         if (!alias)
                 return;
-        /* A context manager may give anything; that it gives itself is what files do. */
+        /* A context manager may return anything; files return themselves. */
         uint32_t above = NODE(py, NODE(py, at)->parent)->kind;
         bool matched = above == PY_CASE || above == PY_CASE_PATTERN;
         bind_target(py, alias, from_node(matched ? 0 : NODE(py, at)->child));
@@ -466,7 +468,7 @@ void python_scopes(struct python *py)
 
 /* ---- looking up ---- */
 
-/* The nearest block around a node, in which what stands before it has been run. */
+/* The nearest block around a node: its earlier statements have run before the node. */
 static uint32_t block_of(const struct python *py, uint32_t node)
 {
         for (node = NODE(py, node)->parent; node; node = NODE(py, node)->parent) {
@@ -478,7 +480,7 @@ static uint32_t block_of(const struct python *py, uint32_t node)
         return 0;
 }
 
-/* What has to be evaluated before a name is bound; 0: nothing of the sort. */
+/* The node to evaluate before a name is bound; 0: none. */
 static uint32_t binder_of(const struct python *py, uint32_t at)
 {
         for (at = NODE(py, at)->parent; at; at = NODE(py, at)->parent)
@@ -498,7 +500,7 @@ static uint32_t binder_of(const struct python *py, uint32_t at)
         return 0;
 }
 
-/* In "eval = eval" the second one is not yet what the first one makes of it; in "f = lambda: f()" it is. */
+/* In "eval = eval" the right name is not bound yet; in "f = lambda: f()" the inner name is. */
 static bool is_bound_by_then(const struct python *py, uint32_t at, uint32_t use)
 {
         uint32_t binder = binder_of(py, at), run_later = 0;
@@ -526,8 +528,8 @@ static bool is_bound_by_then(const struct python *py, uint32_t at, uint32_t use)
 }
 
 /*
- * In a module or a class a name means what is further out until it is bound, and again when that binding is
- * deleted or stands in a branch that was not taken.
+ * In a module or a class a name means the outer binding until its own binding, and again when the own binding is
+ * deleted or stands in a branch not taken.
  */
 static bool is_covered(const struct python *py, const struct binding *binding, uint32_t use)
 {
@@ -541,7 +543,7 @@ static bool is_covered(const struct python *py, const struct binding *binding, u
         return false;
 }
 
-/* The functions of the builtins module that a program might want to hide behind a name of its own. */
+/* Builtin functions worth hiding behind another name. */
 static const char *const builtins[] = { "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "file",
         "getattr", "globals", "input", "locals", "open", "setattr", "vars", NULL };
 
@@ -555,8 +557,8 @@ static bool is_builtin(const struct name *name)
 }
 
 /*
- * Modules that programs name without an import, because a preload of the run has bound the module, or because the
- * import is missing: then the program fails by itself.
+ * Modules named without an import: a preload of the run has bound the module, or the import is missing and the program
+ * fails by itself.
  */
 static bool is_preloadable(const struct name *name)
 {
@@ -582,7 +584,7 @@ static struct value *unbound(struct python *py, uint32_t name)
         return value;
 }
 
-/* What a binding stands for: all of it in this round, or as much as was known at the end of the last one. */
+/* The value of this round if complete, else the value at the end of the last round. */
 static struct value *bound(const struct binding *binding)
 {
         return binding->seen == binding->fed || !binding->any_before ? binding->value : binding->before;

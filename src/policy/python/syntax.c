@@ -1,6 +1,6 @@
 /*
- * What the grammar lets pass and the interpreter does not: its grammar is that of an editor, which has to make the
- * best of what somebody is typing, and still knows Python 2.  Messages are the interpreter's.
+ * Errors accepted by the grammar and rejected by the interpreter.  The grammar is made for editors: unfinished text
+ * passes, and so does Python 2.  Messages are the interpreter's.
  */
 #include "policy/python/python.h"
 
@@ -82,7 +82,7 @@ static uint32_t deepest(const struct tree *tree, uint32_t node, uint32_t place)
         return node;
 }
 
-/* Blanks that the grammar skips and the interpreter has no token for. */
+/* Blanks skipped by the grammar; the interpreter has no token for such blanks. */
 static void check_blanks(struct facts *facts, const struct tree *tree)
 {
         static const char *const strange[] = { "\xef\xbb\xbf", "\xe2\x81\xa0", "\xe2\x80\x8b", "\v" };
@@ -105,7 +105,7 @@ static void check_blanks(struct facts *facts, const struct tree *tree)
         }
 }
 
-/* How deep brackets stand in each other, by the nodes that have them. */
+/* The depth of nested brackets and blocks, by nodes. */
 static void check_depth(struct facts *facts, const struct tree *tree)
 {
         uint32_t depth = 0, blocks = 0;
@@ -144,8 +144,8 @@ static void check_depth(struct facts *facts, const struct tree *tree)
 }
 
 /*
- * The width of the blanks before a node with tabs of eight and of one, between which the interpreter wants no
- * difference; -1 if something else stands before it in its line.
+ * The width of the blanks before a node with tabs of 8 columns and of 1: the interpreter wants no difference between
+ * the two.  -1: other text stands before the node in its line.
  */
 struct indent {
         int64_t width, narrow;
@@ -169,7 +169,7 @@ static struct indent indent_of(const struct tree *tree, uint32_t start)
         return indent;
 }
 
-/* The same of the line in which it stands. */
+/* The indentation of the line around `start`. */
 static struct indent indent_of_line(const struct tree *tree, uint32_t start)
 {
         while (start && tree->text[start - 1] != '\n')
@@ -190,7 +190,7 @@ static bool is_compound(unsigned kind)
                 kind == PY_FUNCTION || kind == PY_CLASS || kind == PY_DECORATED || kind == PY_MATCH;
 }
 
-/* Two statements have a line feed or a semicolon between them. */
+/* Whether a line feed or a semicolon parts two statements. */
 static bool is_parted(const struct tree *tree, uint32_t from, uint32_t to)
 {
         for (uint32_t i = from ? from - 1 : 0; i < to; i++)
@@ -199,7 +199,7 @@ static bool is_parted(const struct tree *tree, uint32_t from, uint32_t to)
         return false;
 }
 
-/* The statements of a block or of the module: in one column, and further in than what they belong to. */
+/* The statements of a block or of the module: in one column, and further in than the owner of the block. */
 static void check_block(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         bool module = at == 0, any = false;
@@ -260,8 +260,8 @@ static bool is_body(unsigned kind)
 }
 
 /*
- * A line feed in what is a node's own, outside of brackets and before the colon behind which its block stands.  Says
- * of each child whether it is in brackets.
+ * A line feed in a node's own text, outside of brackets and before the colon of its block.  `inside` tells for each
+ * child whether the child stands in brackets.
  */
 static void check_own_lines(struct facts *facts, const struct tree *tree, uint32_t at, bool *inside)
 {
@@ -339,21 +339,20 @@ void python_check(struct facts *facts, const struct tree *tree)
 /* ---- doubts ---- */
 
 /*
- * What is right for the grammar and may be wrong for the interpreter, for reasons that are the compiler's or those of
- * its version: await outside of a coroutine, a name that is a parameter twice, types with parameters.  Here it is only
- * noticed, and the interpreter is asked, whose business all this is.  A doubt too many costs its time; so what is in
- * most programs raises none.
+ * Code accepted by the grammar, but perhaps not by the compiler of the interpreter or by its version: await outside of
+ * a coroutine, a repeated parameter, types with parameters.  Such code only raises a doubt, and the interpreter
+ * decides.  A needless doubt costs the interpreter's time, so common code raises none.
  */
 
 #define KIND(tree, at) ((tree)->nodes[at].kind)
-#define LIST_LONG 64               /* of parameters and arguments; a longer one is not compared */
-#define NESTED_DEEP 10             /* of statements: the interpreter takes twenty at the most, some of them for two */
+#define LIST_LONG 64               /* parameters or arguments; longer lists are not compared */
+#define NESTED_DEEP 10             /* nested statements: the interpreter allows 20, and some statements count twice */
 #define DIGITS_MAX 4300            /* of a decimal number */
 
 struct doubts {
         struct facts *facts;
         const struct tree *tree;
-        uint64_t work;                 /* steps that are left; then it is doubtful */
+        uint64_t work;                 /* steps left; at zero the program is doubtful */
 };
 
 static bool step(struct doubts *d)
@@ -387,7 +386,7 @@ static bool is_async(const struct tree *tree, uint32_t at)
 
 enum { WAY_COMPREHENSION = 1, WAY_TYPE = 2 };
 
-/* The function, lambda or class in whose body a node stands, 0 for the module; and what is between. */
+/* The function, lambda or class around a node, 0 for the module; `ret_way` gets the kinds between. */
 static uint32_t scope_of(struct doubts *d, uint32_t at, unsigned *ret_way)
 {
         *ret_way = 0;
@@ -407,7 +406,7 @@ static uint32_t scope_of(struct doubts *d, uint32_t at, unsigned *ret_way)
         return 0;
 }
 
-/* await, and whatever begins with async. */
+/* await, and clauses with async. */
 static bool is_odd_await(struct doubts *d, uint32_t at)
 {
         unsigned way;
@@ -451,7 +450,7 @@ static bool is_deep(struct doubts *d, uint32_t at)
 
 /* ---- names ---- */
 
-/* A global name that is used before it is said to be one, or has a type. */
+/* A global name with a use before its global statement, or with a type. */
 static bool is_odd_global(struct doubts *d, uint32_t at)
 {
         const struct tree *tree = d->tree;
@@ -481,7 +480,7 @@ static uint32_t name_of(const struct tree *tree, uint32_t at)
         }
 }
 
-/* Of parameters, or of arguments that have names. */
+/* Repeated parameters, or repeated keyword arguments. */
 static bool has_repeated(struct doubts *d, uint32_t list)
 {
         const struct tree *tree = d->tree;
@@ -515,7 +514,7 @@ static bool is_docstring(const struct tree *tree, uint32_t statement)
         return strspn(text, "rRuU") == strcspn(text, "'\"");
 }
 
-/* Before all but a docstring, and something that all versions have. */
+/* A __future__ import after a statement other than a docstring, or of a feature not in all versions. */
 static bool is_odd_future(const struct tree *tree, uint32_t at)
 {
         static const char *const known[] = { "annotations", "print_function", "division", "absolute_import",
@@ -536,7 +535,7 @@ static bool is_odd_future(const struct tree *tree, uint32_t at)
         return false;
 }
 
-/* "except:" with another one behind it. */
+/* "except:" before another except clause. */
 static bool is_early_except(const struct tree *tree, uint32_t at)
 {
         uint32_t first = tree->nodes[at].child, next = tree->nodes[at].next;
@@ -547,7 +546,7 @@ static bool is_early_except(const struct tree *tree, uint32_t at)
         return KIND(tree, first) == PY_BLOCK && next && KIND(tree, next) == PY_EXCEPT;
 }
 
-/* A star that does not stand in a list, a call or the head of a function, or is not the only one of a target. */
+/* A star outside of a list, a call or the head of a function, or a second star in a target. */
 static bool is_odd_star(struct doubts *d, uint32_t at)
 {
         const struct tree *tree = d->tree;
@@ -589,7 +588,7 @@ static bool is_odd_hole(struct doubts *d, uint32_t at)
                 (quotes == 1 && memchr(text, '\n', len));
 }
 
-/* ---- all of them ---- */
+/* ---- every doubt ---- */
 
 static bool is_doubtful(struct doubts *d, uint32_t at)
 {

@@ -1,4 +1,4 @@
-/* Texts and numbers that the grammar lets pass and the interpreter does not; for syntax.c. */
+/* Texts and numbers accepted by the grammar and rejected by the interpreter; for syntax.c. */
 #include "policy/python/python.h"
 
 /* ---- texts ---- */
@@ -8,7 +8,7 @@ static bool is_hex(char c)
         return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* The letters before the quotes, each at most once; `ret` has one bit for each. */
+/* The letters before the quotes, each at most once; `ret` has a bit for each. */
 enum { PREFIX_R = 1, PREFIX_U = 2, PREFIX_B = 4, PREFIX_F = 8 };
 
 static bool prefix_of(const char *text, size_t len, unsigned *ret)
@@ -25,7 +25,7 @@ static bool prefix_of(const char *text, size_t len, unsigned *ret)
         return (*ret & (*ret - 1)) == 0 || *ret == (PREFIX_R | PREFIX_B) || *ret == (PREFIX_R | PREFIX_F);
 }
 
-/* \x41, \u0041, \U00000041 with all of their digits, and \N{…} with something in it, though nobody looks up what. */
+/* \x41, \u0041, \U00000041 with all of their digits, and \N{…} with a name, which is not looked up. */
 static const char *check_escapes(const char *text, size_t len, unsigned prefix)
 {
         for (const char *at = text, *end = text + len; (at = memchr(at, '\\', (size_t)(end - at)));) {
@@ -67,7 +67,7 @@ static void check_parts(struct facts *facts, const struct tree *tree, uint32_t a
                         check_content(facts, tree, at, tree->nodes[child].start, tree->nodes[child].end, prefix);
 }
 
-/* Quotes that do not close, and line feeds where only three quotes may have them. */
+/* Unclosed quotes, and line feeds outside of triple quotes. */
 void python_check_string(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         uint32_t start = tree_kind(tree, at, PY_STRING_START), end = tree_kind(tree, at, PY_STRING_END);
@@ -82,7 +82,7 @@ void python_check_string(struct facts *facts, const struct tree *tree, uint32_t 
                 facts_break(facts, tree->nodes[at].start, "invalid syntax");
                 return;
         }
-        /* Backslashes at the end of a raw text are taken for a part of what ends it. */
+        /* The grammar counts backslashes at the end of a raw text as part of the closing quotes. */
         uint32_t last = tree->nodes[end].end;
         bool open = last < quotes + 2 * n || memcmp(tree->text + quotes, tree->text + last - n, n) != 0;
         for (uint32_t i = quotes + n; n == 1 && i < last - n && !open; i++)
@@ -128,7 +128,7 @@ void python_check_interpolation(struct facts *facts, const struct tree *tree, ui
 
 /* ---- numbers ---- */
 
-/* What digits, and signs between them, a number may not have: 1_, 1__0, 10L, 0_7, 0777. */
+/* Digits and signs not allowed in a number: 1_, 1__0, 10L, 0_7, 0777. */
 static const char *check_digits(const char *text, size_t len, bool is_float)
 {
         bool whole = !is_float, zeros = text[0] == '0', other = false;
@@ -157,7 +157,7 @@ static bool is_format(const struct tree *tree, uint32_t at)
         return tree->nodes[parent].kind == PY_NAMED && tree->nodes[tree->nodes[parent].parent].kind == PY_INTERPOLATION;
 }
 
-/* 2x is no number, and 1if is one before a keyword. */
+/* 2x is no number; 1if is a number before a keyword. */
 void python_check_number(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         static const char *const keywords[] = { "and", "else", "for", "if", "in", "is", "not", "or" };

@@ -1,6 +1,6 @@
 /*
- * Where expressions, targets, patterns and clauses may stand in each other; for syntax.c.  The grammar is
- * generous there: a star, "as" or := may stand anywhere, and what is assigned to or deleted may be anything.
+ * Nesting of expressions, targets, patterns and clauses; for syntax.c.  The grammar is generous: a star, "as" or := may
+ * stand anywhere, and any expression may be assigned to or deleted.
  */
 #include "policy/python/python.h"
 
@@ -28,10 +28,10 @@ static uint32_t after(const struct tree *tree, uint32_t child)
         return next_node(tree, tree->nodes[child].next);
 }
 
-/* A sign that belongs to a node and to none of its children. */
+/* Signs of a node outside of its children. */
 struct signs {
         uint32_t n;
-        bool last;                     /* one stands behind the last child */
+        bool last;                     /* a sign stands behind the last child */
 };
 
 static struct signs signs_of(const struct tree *tree, uint32_t at, char sign)
@@ -82,7 +82,7 @@ static void check_word(struct facts *facts, const struct tree *tree, uint32_t at
 
 /* ---- expressions ---- */
 
-/* What binds less than an operator does. */
+/* Expressions that bind less than an operator. */
 static bool is_loose(unsigned kind)
 {
         return kind == PY_LAMBDA || kind == PY_CONDITIONAL || kind == PY_NAMED;
@@ -189,7 +189,7 @@ static void check_dict_splat(struct facts *facts, const struct tree *tree, uint3
                 invalid(facts, tree, of, NULL);
 }
 
-/* [x for x in a, b] is of long ago, and what runs there has no lambda and no if of its own. */
+/* [x for x in a, b] is Python 2, and the iterable has no bare lambda or if. */
 static void check_for_in(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         unsigned n = 0;
@@ -224,8 +224,8 @@ static void check_comparison(struct facts *facts, const struct tree *tree, uint3
 /* ---- targets ---- */
 
 /*
- * Every part of a target that is written as an expression: of "del", "with … as".  A walk without recursion, in which
- * lists and tuples are opened and nothing else is.
+ * Every part of a target written as an expression, of "del" and "with … as".  The walk has no recursion and opens only
+ * lists, tuples and brackets.
  */
 static void check_targets(struct facts *facts, const struct tree *tree, uint32_t top, bool starred)
 {
@@ -248,7 +248,7 @@ static void check_targets(struct facts *facts, const struct tree *tree, uint32_t
         }
 }
 
-/* a, a.b, a[0], and these in brackets: what has a type, or an operation with its assignment. */
+/* a, a.b, a[0], also in brackets: targets with a type, or with an operation in the assignment. */
 static bool is_single(const struct tree *tree, uint32_t at)
 {
         while (KIND(tree, at) == PY_TUPLE_PATTERN && first_of(tree, at) && !signs_of(tree, at, ',').n)
@@ -485,7 +485,7 @@ static void check_with(struct facts *facts, const struct tree *tree, uint32_t cl
                         invalid(facts, tree, clause, NULL);
 }
 
-/* Python 2's print; but "print >>f, x" means something in Python 3: a tuple. */
+/* Python 2's print; but "print >>f, x" is a tuple in Python 3. */
 static void check_print(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         uint32_t chevron = tree_kind(tree, at, PY_CHEVRON), of = chevron ? first_of(tree, chevron) : 0;
@@ -493,9 +493,7 @@ static void check_print(struct facts *facts, const struct tree *tree, uint32_t a
                 invalid(facts, tree, at, "Missing parentheses in call to 'print'. Did you mean print(...)?");
 }
 
-/*
- * "type X = y" of Python 3.12.  `type(x).member = y` and `type[x] = y` are taken for one, too, and are assignments.
- */
+/* "type X = y" of Python 3.12.  The grammar parses the assignments `type(x).member = y` and `type[x] = y` alike. */
 static void check_type_alias(struct facts *facts, const struct tree *tree, uint32_t at)
 {
         uint32_t type = tree_field(tree, at, PYF_left), left = type ? first_of(tree, type) : 0;
@@ -611,7 +609,7 @@ static void check_pattern(struct facts *facts, const struct tree *tree, uint32_t
         }
 }
 
-/* ---- all of them ---- */
+/* ---- every node ---- */
 
 static void check_expression(struct facts *facts, const struct tree *tree, uint32_t at)
 {

@@ -1,4 +1,4 @@
-/* What expressions stand for. */
+/* Values of expressions. */
 #include "policy/python/python.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ struct value *value_of_class(struct python *py, enum value_kind kind, uint32_t c
         return value;
 }
 
-/* Two modules under another name: what they have is what the first one has. */
+/* Second names of modules; the members are the same. */
 static const struct { const char *name, *same;
 } module_aliases[] = {
         { "posix", "os" },
@@ -56,7 +56,7 @@ static const struct { const char *name, *same;
         { "_pyio", "io" },
 };
 
-/* Functions that other modules have under a name of their own. */
+/* Functions with a second name in another module. */
 static const struct { const char *base, *name, *same; } same_functions[] = {
         { "bz2", "_builtin_open", "builtins.open" },
         { "tarfile", "bltn_open", "builtins.open" },
@@ -70,7 +70,7 @@ static const struct { const char *base, *name, *same; } same_functions[] = {
         { "importlib.metadata", "import_module", "importlib.import_module" },
 };
 
-/* Modules that many others import, and that can be come by through them: random._os. */
+/* Modules imported by many others, and reachable through their importers: random._os. */
 static const char *const often_imported[] = { "os", "sys", "subprocess", "builtins", "posix", "pty", "socket", "shutil",
         "importlib" };
 
@@ -100,7 +100,7 @@ struct value *value_dict_of(struct python *py, const char *path)
         return value_path(py, path ? path : UNKNOWN_OBJECT, "__dict__", 8);
 }
 
-/* base.name, without the price of a format: there is one for each name of a program. */
+/* base.name without the price of a format: called for each name of a program. */
 static char *dotted(struct arena *arena, const char *base, size_t base_len, const char *name, size_t len)
 {
         char *text = arena_alloc(arena, base_len + len + 2);
@@ -329,7 +329,7 @@ struct value *value_binary(struct python *py, char operator, struct value *a, st
                                                                   : NULL;
 }
 
-/* The parts of [a:b:c], as numbers; which are there is told by the colons. */
+/* The parts of [a:b:c], as numbers; the colons tell a missing part. */
 static bool slice_parts(const struct python *py, uint32_t slice, struct value *parts[3], bool given[3])
 {
         int part = 0;
