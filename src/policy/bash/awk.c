@@ -1,8 +1,8 @@
 /*
- * awk: what its program runs, reads and writes.
+ * awk: the commands, input files and output files of its program.
  *
- * Its words are read as awk reads them, because a | in a regular expression is no pipe.  Texts are folded as far as
- * names and what is joined go; what nobody knows in them is a NUL byte, as in the fields of the shell.
+ * The tokens are read by the rules of awk, because a | in a regular expression is no pipe.  Texts are folded as far as
+ * names and concatenation go; an unknown part is a NUL byte, as in the fields of the shell.
  */
 #include "policy/bash/bash.h"
 
@@ -10,10 +10,10 @@
 
 #define TOKENS_MAX 20000
 #define LIST_LEN_MAX 300       /* [...] in a regular expression */
-#define NAMES_MAX 500          /* whose values are known */
-#define FOLDED_MAX 8           /* texts that an expression may be */
-#define FOLDED_LEN_MAX 256     /* what is behind it is unknown */
-#define GROUPS_MAX 20          /* brackets in each other that are folded */
+#define NAMES_MAX 500          /* names with known values */
+#define FOLDED_MAX 8           /* possible texts of an expression */
+#define FOLDED_LEN_MAX 256     /* the rest is unknown */
+#define GROUPS_MAX 20          /* folded brackets in each other */
 
 enum awk_kind { AWK_END, AWK_TEXT, AWK_REGEX, AWK_NAME, AWK_NUMBER, AWK_HOLE, AWK_SIGN };
 
@@ -33,7 +33,7 @@ struct awk_name {
         const char *name;
         size_t len;
         struct folded values;
-        size_t parameters;             /* of a function: where they begin */
+        size_t parameters;             /* of a function: token of the first */
         struct awk_name *next;
 };
 
@@ -64,7 +64,7 @@ static bool is_one_of(const struct token *token, const char *const *words)
 static const char *const keywords[] = { "print", "printf", "return", "in", "if", "else", "while", "do", "for", "delete",
         "exit", "case", "BEGIN", "END", "switch", "next", "function", "func", NULL };
 
-/* Whether a / behind it divides. */
+/* Whether a / behind the token divides. */
 static bool is_operand(const struct token *token)
 {
         if (token->kind == AWK_SIGN)
@@ -80,7 +80,7 @@ static size_t text_end(const char *text, size_t len, size_t at)
         return at < len ? at : len;
 }
 
-/* The ] of the [ at `at`; `at` if it is none of a list. */
+/* The ] of the [ at `at`; `at` if no list begins there. */
 static size_t list_end(const char *text, size_t len, size_t at)
 {
         size_t end = at + 1, stop = len - at < LIST_LEN_MAX ? len : at + LIST_LEN_MAX;
@@ -95,7 +95,7 @@ static size_t list_end(const char *text, size_t len, size_t at)
         return end < stop && text[end] == ']' ? end : at;
 }
 
-/* The / that ends it, or the end of the line.  In [...] one does not end it. */
+/* The / at the end of the expression, or the end of the line.  A / in [...] does not end the expression. */
 static size_t regex_end(const char *text, size_t len, size_t at)
 {
         for (; at < len && text[at] != '\n' && text[at] != '/'; at++) {
@@ -117,7 +117,7 @@ static size_t sign_length(const char *text, size_t len)
         return 1;
 }
 
-/* The token at `at`; behind it. */
+/* Read the token at `at`; returns the place behind the token. */
 static size_t read_token(const char *text, size_t len, size_t at, const struct token *before, struct token *ret)
 {
         char c = text[at];
@@ -170,7 +170,7 @@ static void read_tokens(struct awk *awk, const char *text, size_t len)
         awk->tokens[awk->n + 1] = (struct token){ .text = "" };
 }
 
-/* Which ) and ] belong to which ( and [; the end for one that is left open. */
+/* Pair ( with ) and [ with ]; an open bracket gets the end. */
 static void pair(struct awk *awk)
 {
         size_t *open = arena_alloc(awk->sh->arena, (awk->n + 1) * sizeof *open), depth = 0;
@@ -183,7 +183,7 @@ static void pair(struct awk *awk)
         }
 }
 
-/* ---- what texts are ---- */
+/* ---- values of texts ---- */
 
 static const struct field unknown = { .text = "", .len = 1, .hole = true };
 static const struct folded nobody_knows = { { { .text = "", .len = 1, .hole = true } }, 1 };
@@ -199,7 +199,7 @@ static void add_text(struct folded *folded, struct field text)
                 folded->texts[FOLDED_MAX - 1] = unknown;
 }
 
-/* Each of `left` with each of `right` behind it. */
+/* Each text of `left` with each text of `right` behind. */
 static void join(struct awk *awk, struct folded *left, const struct folded *right)
 {
         struct folded all = { .n = 0 };
@@ -254,7 +254,7 @@ static struct field plain(struct awk *awk, const struct token *token)
 
 static size_t fold(struct awk *awk, size_t at, unsigned depth, struct folded *ret);
 
-/* sprintf("curl %s", x): what stands for a value is unknown. */
+/* sprintf("curl %s", x): the values are unknown. */
 static struct field format(struct awk *awk, struct field text)
 {
         char *out = arena_alloc(awk->sh->arena, text.len + 1);
@@ -269,7 +269,7 @@ static struct field format(struct awk *awk, struct field text)
         return bash_field(awk->sh, out, n);
 }
 
-/* One operand; behind it. */
+/* Fold an operand; returns the place behind the operand. */
 static size_t operand(struct awk *awk, size_t at, unsigned depth, struct folded *ret)
 {
         const struct token *token = &awk->tokens[at], *next = &awk->tokens[at + 1];
@@ -298,7 +298,7 @@ static size_t operand(struct awk *awk, size_t at, unsigned depth, struct folded 
         return at + 1;
 }
 
-/* What the expression from `at` on is: operands that are joined, and both sides of a ?:.  Where it ends. */
+/* Fold the expression from `at` on: joined operands, and both sides of a ?:.  Returns its end. */
 static size_t fold(struct awk *awk, size_t at, unsigned depth, struct folded *ret)
 {
         static const char *const sums[] = { "+", "-", "*", "/", "%", "^", "++", "--", NULL };
@@ -333,9 +333,9 @@ static size_t fold(struct awk *awk, size_t at, unsigned depth, struct folded *re
         return at;
 }
 
-/* ---- what names are ---- */
+/* ---- values of names ---- */
 
-/* f(a, b): what the parameters of "function f(x, y)" are. */
+/* f(a, b): values for the parameters of "function f(x, y)". */
 static void call(struct awk *awk, size_t at)
 {
         struct awk_name *name = name_of(awk, &awk->tokens[at]);
@@ -374,11 +374,11 @@ static void learn(struct awk *awk, size_t at)
         }
 }
 
-/* ---- what it does ---- */
+/* ---- commands and files ---- */
 
 /*
- * Code for the shell.  What is joined to a name that is known is its argument, and an argument may be data; that of a
- * shell is none.
+ * Code for the shell.  Text joined to a known command is its argument, and an argument may be data; not so with
+ * `strict`, for system().  bash_embedded() reports the argument of a shell.
  */
 static void runs(struct awk *awk, const struct folded *codes, bool strict, enum fed fed)
 {
@@ -416,11 +416,11 @@ static void opens(struct awk *awk, size_t at, void (*how)(struct shell *, const 
         }
 }
 
-/* Where the walk is. */
+/* The position of the walk. */
 struct place {
         size_t start;                  /* of the expression */
-        size_t outer[GROUPS_MAX];      /* and of those around it */
-        size_t depth, printing;        /* brackets; one more than there were at print */
+        size_t outer[GROUPS_MAX];      /* starts of the expressions around */
+        size_t depth, printing;        /* open brackets; depth at print, plus 1 */
 };
 
 static void step(struct awk *awk, const struct place *place, size_t at)
@@ -523,7 +523,7 @@ static void program_file(struct awk *awk, const struct field *file)
         }
 }
 
-/* The value of the option at *at: the rest of the word, or the next word; NULL: it is another option. */
+/* The value of the option at *at: the rest of the word, or the next word; NULL: another option. */
 static const struct field *value_of(struct awk *awk, size_t *at, char letter, const char *name)
 {
         const struct fields *words = &awk->run->words;

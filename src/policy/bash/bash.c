@@ -1,7 +1,7 @@
-/* The analysis of Bash: parse the text, walk the program in rounds until it is stable, then look for fork bombs. */
+/* The analysis of Bash: parse the text, walk the program in rounds until stable, then look for fork bombs. */
 #include "policy/bash/bash.h"
 
-/* Whether the function `to` leads back to `from`; `stamp` marks those that were looked at. */
+/* Whether the function `to` leads back to `from`; `stamp` marks visited functions. */
 static bool leads_to(struct function *to, const struct function *from, unsigned stamp, unsigned depth)
 {
         if (to == from)

@@ -1,6 +1,4 @@
-/*
- * What a command is, once its words are known: a function, a builtin that changes the shell, or one that runs another.
- */
+/* A command with known words: a function, a builtin with an effect on the shell, or a wrapper of another command. */
 #include "policy/bash/bash.h"
 
 #define WRAPPED_MAX 30         /* env env env … */
@@ -33,7 +31,7 @@ static void run_rest(struct shell *sh, const struct run *run, size_t at)
 
 /* ---- options ---- */
 
-/* Steps over options; `with` are letters whose value is a word of its own, `longs` such long options. */
+/* Steps over options; `with` are letters with a value in a word of its own, `longs` such long options. */
 static size_t skip_options(const struct fields *words, size_t at, const char *with, const char *longs)
 {
         for (; at < words->n; at++) {
@@ -48,7 +46,8 @@ static size_t skip_options(const struct fields *words, size_t at, const char *wi
                         continue;
                 }
                 /*
-                 * In a row of letters the value of the first that wants one is the rest of the word, or the next word.
+                 * In a row of letters, the value of the first letter with a value is the rest of the word, or the next
+                 * word.
                  */
                 for (size_t i = 1; i < word->len; i++)
                         if (word->text[i] && strchr(with, word->text[i])) {
@@ -95,7 +94,7 @@ static bool is_input(const struct field *file)
                 field_is(file, "/dev/fd/0");
 }
 
-/* A file that a shell reads: nothing is known of an ordinary one. */
+/* A file read by a shell: an ordinary file is unknown. */
 static void run_script(struct shell *sh, const struct run *run, const struct field *file)
 {
         if (is_input(file))
@@ -138,13 +137,13 @@ static void shell(struct shell *sh, const struct run *run)
                 fed_say(sh, run);
 }
 
-/* ---- commands that run another ---- */
+/* ---- wrappers of other commands ---- */
 
 struct wrapper {
         const char *name;
         const char *with, *longs;      /* options with a value in the next word */
         unsigned operands;             /* words in front of the command */
-        bool binary;                   /* functions are unknown to it */
+        bool binary;                   /* calls no functions */
 };
 
 static const struct wrapper wrappers[] = {
@@ -215,14 +214,14 @@ static void say_assignment(struct shell *sh, const struct run *run, const struct
                 (size_t)((const char *)memchr(word->text, '=', word->len) - word->text), run->start, run->end);
 }
 
-/* Input that becomes a word is no constant of the program, even where it is known. */
+/* Input as a word is no constant of the program, even if known. */
 static void add_input(struct shell *sh, struct fields *words, struct field field)
 {
         field.substituted = true;
         bash_field_add(sh, words, field);
 }
 
-/* What xargs adds to its command: known if echo gave it, else unknown. */
+/* The words added by xargs: known if echo gave the input, else unknown. */
 static void xargs(struct shell *sh, const struct run *run, size_t at)
 {
         struct run inner = *run;
@@ -377,7 +376,7 @@ static void wrapped(struct shell *sh, const struct run *run, const struct wrappe
         run_rest(sh, &inner, at);
 }
 
-/* ---- builtins that change the shell ---- */
+/* ---- builtins with an effect on the shell ---- */
 
 /* declare, export, local: NAME=value as words. */
 static void declared(struct shell *sh, const struct run *run, const char *name)
@@ -415,7 +414,7 @@ static void declared(struct shell *sh, const struct run *run, const char *name)
         }
 }
 
-/* The n-th piece of the line that is read, or what is left of it. */
+/* The n-th piece of the input line, or with `rest` the line from the n-th piece on. */
 static struct field piece(struct shell *sh, size_t n, bool rest)
 {
         const char *text = sh->fed_text, *end = text + sh->fed_len,
@@ -523,7 +522,7 @@ static void set_args(struct shell *sh, const struct run *run)
                 }
                 if (!sh->conditional && !sh->loops && !sh->function)
                         sh->frame->n = 0;
-                /* It may keep those that the program was started with. */
+                /* The shell may keep the arguments of its start. */
                 else if (sh->frame == &sh->top && !sh->top.n)
                         bash_field_add(sh, &sh->top.calls[sh->top.n++],
                                 (struct field){ .text = "", .len = 1, .hole = true, .many = true });
@@ -716,7 +715,7 @@ static bool is_shell(const char *name)
 
 /* ---- functions of the program ---- */
 
-/* What is fed to a function is what its commands read. */
+/* The input of a function is the input of its commands. */
 static void feed(struct shell *sh, struct function *f)
 {
         const bool same = f->fed_text && sh->fed_text && f->fed_len == sh->fed_len &&
@@ -757,9 +756,9 @@ static struct function *shadow(const struct shell *sh, const char *name, size_t 
         return NULL;
 }
 
-/* ---- one command ---- */
+/* ---- a single command ---- */
 
-/* The last part of a path; NULL if nobody knows it. */
+/* The last part of a path; NULL: unknown. */
 static const char *name_of(struct shell *sh, const struct field *word, size_t *ret_len)
 {
         const char *slash = memrchr(word->text, '/', word->len), *name = slash ? slash + 1 : word->text;

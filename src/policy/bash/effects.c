@@ -1,15 +1,15 @@
-/* Commands that do something to the system: files that they write, remove or read, rights, signals. */
+/* Effects of commands on the system: files written, removed or read, rights, signals. */
 #include "policy/bash/bash.h"
 
 #include <fnmatch.h>
 
 /* ---- paths ---- */
 
-/* Folders that a pattern such as /e?c can mean. */
+/* Folders matched by a pattern such as /e?c. */
 static const char *const tops[] = { "bin", "boot", "dev", "etc", "home", "lib", "lib64", "opt", "proc", "root", "run",
         "sbin", "srv", "sys", "usr", "var" };
 
-/* An absolute path without //, /./ and /../; NULL if it is not known from its beginning. */
+/* An absolute path without //, /./ and /../; NULL: unknown from its beginning. */
 static char *path_of(struct shell *sh, const struct field *field, size_t *ret_len)
 {
         const char *text = field->text;
@@ -55,7 +55,7 @@ static char *path_of(struct shell *sh, const struct field *field, size_t *ret_le
         return out;
 }
 
-/* Says a path, and with a pattern in its first part each folder that it can mean. */
+/* Report a path, and with a pattern in its first part each matching folder. */
 static void say_path(struct shell *sh, enum fact_kind kind, const struct field *field, const char *path, size_t len,
         uint32_t start, uint32_t end)
 {
@@ -112,7 +112,7 @@ static void removes(struct shell *sh, const struct run *run, const struct field 
                 path = "~", len = 1;
         else if (!(path = path_of(sh, &one, &len)))
                 return;
-        /* All that is in a folder is the folder. */
+        /* All files of a folder are the folder. */
         while (one.glob && len > 1 &&
                 (memcmp(path + len - 2, "/*", 2) == 0 || (len > 2 && memcmp(path + len - 3, "/.*", 3) == 0) ||
                         (len > 4 && memcmp(path + len - 5, "/{*}", 4) == 0)))
@@ -169,7 +169,7 @@ static void find_delete(struct shell *sh, const struct run *run)
         }
         for (size_t i = 1; deletes && i < expression; i++) {
                 bash_writes(sh, &run->words.list[i], run->start, run->end);
-                /* With a test it is some of the files. */
+                /* With a test find(1) removes only some of the files. */
                 if (!tested)
                         removes(sh, run, &run->words.list[i]);
         }
@@ -237,7 +237,7 @@ static void kill(struct shell *sh, const struct run *run)
                         bash_report(sh, FACT_SIGNAL, "-1", 2, run->start, run->end);
 }
 
-/* ---- files that commands write and read ---- */
+/* ---- files written and read ---- */
 
 enum files { ALL, FIRST, LAST, FROM_SECOND, OF, INPLACE, OUTPUT };
 
@@ -352,7 +352,7 @@ static void write_inplace(struct shell *sh, const struct run *run)
         }
 }
 
-/* Whether tar makes or changes an archive, and the word that names it: FILE or --file=FILE. */
+/* Whether tar makes or changes an archive; *ret_file is the word with its name: FILE or --file=FILE. */
 static bool archive_made(const struct run *run, const struct field **ret_file)
 {
         bool creates = false;
@@ -446,7 +446,7 @@ static const struct { const char *name, *option, *second; bool writes;
         { "bsdtar", "-f", "--file", true },
 };
 
-/* Options whose value is a file. */
+/* Options with a file as their value. */
 static void option_files(struct shell *sh, const struct run *run, const char *name)
 {
         for (size_t k = 0; k < ARRAY_LEN(file_options); k++)
@@ -470,7 +470,7 @@ static void option_files(struct shell *sh, const struct run *run, const char *na
 
 #define SED_LIST_MAX 300       /* [...] */
 
-/* Behind the part that ends with `delimiter`. */
+/* The place behind the part up to `delimiter`. */
 static size_t sed_part(const char *text, size_t len, size_t at, char delimiter)
 {
         for (; at < len && text[at] != delimiter; at++) {
@@ -577,7 +577,7 @@ static void writes(struct shell *sh, const struct run *run, const char *name)
         }
 }
 
-/* Commands whose operands are files that they read; of those with a * the first operand is something else. */
+/* Commands with operands as input files; with a *, the first operand is something else. */
 static const char readers[] =
         " cat tac head tail less more most nl od xxd hexdump strings base64 base32 basenc cut sort uniq wc rev fold fmt pr expand unexpand column paste"
         " join comm diff sdiff cmp cp mv ln install rsync tar zip gzip bzip2 xz zstd md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum"

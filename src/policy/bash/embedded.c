@@ -1,6 +1,6 @@
 /*
- * Code for other interpreters.  Python and what else has an analysis is analysed; in the rest, words that run commands
- * are looked for.
+ * Code for other interpreters.  Languages with an analysis are analysed; other code is searched for words with the
+ * power to run commands.
  */
 #include "policy/bash/bash.h"
 
@@ -20,7 +20,7 @@ static void analysed(struct shell *sh, const struct run *run, const char *langua
         struct csn_error err = { 0 };
         if (!sh->report || !analysis || (sh->code_bytes += len) > 4 * MIB)
                 return;
-        /* What the shell puts in is data as far as one can see. */
+        /* Text put in by the shell counts as data. */
         char *code = arena_copy(sh->arena, text, len);
         for (size_t i = 0; i < len; i++)
                 if (!code[i])
@@ -37,7 +37,7 @@ static void analysed(struct shell *sh, const struct run *run, const char *langua
         }
 }
 
-/* ---- the others ---- */
+/* ---- languages without an analysis ---- */
 
 struct hidden {
         const char *word;
@@ -60,8 +60,8 @@ static const struct hidden lua_words[] = { { "os.execute", false }, { "io.popen"
         { NULL, false } };
 
 static const struct interpreter {
-        const char *name, *options;    /* letters that are followed by code */
-        const char *language;          /* that has an analysis; NULL */
+        const char *name, *options;    /* letters before code */
+        const char *language;          /* language with an analysis, or NULL */
         const struct hidden *words;
 } interpreters[] = {
         { "python", "c", "python", NULL },
@@ -93,7 +93,7 @@ static bool word_at(const char *text, size_t len, size_t at, const struct hidden
         return !hidden->call || (end < len && text[end] == '(');
 }
 
-/* Words in the quotes of the language are data; in those of the shell everything is. */
+/* Words in quotes of the language are data; the quotes of the shell are gone. */
 static const char *find_hidden(const char *text, size_t len, const struct hidden *words)
 {
         char quote = 0;

@@ -1,9 +1,9 @@
-/* What words expand to: the Bash manual's "Shell Expansions", as far as constants go. */
+/* The expansion of words: the Bash manual's "Shell Expansions", as far as constants go. */
 #include "policy/bash/bash.h"
 
 #include <fnmatch.h>
 
-/* What each byte of an expansion is. */
+/* Kinds of the bytes of an expansion. */
 enum { PLAIN, QUOTED, RESULT, BREAK, EMPTY };
 
 struct rich {
@@ -65,7 +65,7 @@ void bash_field_add(struct shell *sh, struct fields *fields, struct field field)
 
 /* ---- parameters ---- */
 
-/* What a program finds in its environment. */
+/* The environment of a program. */
 static const char *environment(const char *name, size_t len)
 {
         static const struct { const char *name, *value;
@@ -82,7 +82,7 @@ static const char *environment(const char *name, size_t len)
         return NULL;
 }
 
-/* The fields that "$@" or "${a[@]}" are. */
+/* The fields of "$@" or "${a[@]}". */
 static bool list_of(struct shell *sh, const struct part *part, struct fields *ret)
 {
         if (part->len == 1 && (part->text[0] == '@' || part->text[0] == '*')) {
@@ -130,7 +130,7 @@ static bool item_of(struct shell *sh, const struct values *values, const struct 
                 for (item = first, place += (long)n; item; item = item->next)
                         if (!item->key && place-- == 0)
                                 found = item;
-        /* Nobody knows which: any of them. */
+        /* An unknown key: any of the items. */
         if (!found && (key->hole || !number) && all)
                 for (size_t pick = bash_pick(sh, all); first; first = first->next)
                         if (pick-- == 0)
@@ -140,7 +140,7 @@ static bool item_of(struct shell *sh, const struct values *values, const struct 
         return found;
 }
 
-/* The value of a parameter; false: unknown, with *ret_set whether the program gives it one. */
+/* The value of a parameter; false: unknown, with *ret_set whether the program sets the parameter. */
 static bool value_of(struct shell *sh, const struct part *part, struct field *ret, bool *ret_set)
 {
         char c = part->len ? part->text[0] : 0;
@@ -186,7 +186,7 @@ static bool value_of(struct shell *sh, const struct part *part, struct field *re
         return true;
 }
 
-/* ---- ${x…}: what is done to the value ---- */
+/* ---- ${x…}: operators ---- */
 
 static struct rich rich_of(struct shell *sh, const struct word *word, unsigned depth);
 
@@ -255,7 +255,7 @@ static bool change_by_pattern(struct shell *sh, struct field *value, const struc
         size_t stars = 0;
         for (size_t i = 0; i < operand.len; i++)
                 stars += operand.bytes[i] == '*' || operand.bytes[i] == '(';
-        /* fnmatch(3) takes its time with many of these. */
+        /* fnmatch(3) is slow with many stars. */
         if (stars > 2 || value->len > 200 || operand.len > 200 ||
                 memchr(operand.bytes ? operand.bytes : "", 0, operand.len))
                 return false;
@@ -307,7 +307,7 @@ static void change_case(struct shell *sh, struct field *value, bool up, bool all
         value->text = text;
 }
 
-/* False: nobody knows. */
+/* Apply an operator to the value; false: unknown. */
 static bool change(struct shell *sh, struct field *value, const struct part *part, unsigned depth)
 {
         const char *operator = part->operator;
@@ -383,11 +383,11 @@ static bool is_list(const struct part *part, bool *ret_star)
         return (c == '@' || c == '*') && !part->count && !part->indirect;
 }
 
-/* Whether ${x:-…} takes its default; where both can be, that is a choice. */
+/* Whether ${x:-…} takes its default; bash_pick() chooses where both are possible. */
 static bool is_missing(struct shell *sh, const struct part *part, const struct field *value, bool set, bool known)
 {
         bool missing = !set || (!value->len && part->operator[0] == ':');
-        /* An argument that nobody knows is not always missing. */
+        /* An unknown argument is not always missing. */
         if (!known && !part->indirect && part->text[0] >= '1' && part->text[0] <= '9')
                 return bash_pick(sh, 2) == 0;
         if (missing || part->indirect || part->index || !bash_is_name((unsigned char)part->text[0], true))
@@ -492,7 +492,7 @@ struct field bash_text(struct shell *sh, const struct word *word)
         struct field field = bash_field(sh, rich.bytes ? rich.bytes : "", n);
         field.substituted = rich.substituted;
         if (n && rich.flags[0] == PLAIN && field.text[0] == '~' && (n == 1 || field.text[1] == '/')) {
-                /* What is behind it may have NUL bytes. */
+                /* The text behind the ~ may have NUL bytes. */
                 struct rich home = { 0 };
                 put(sh, &home, "/home/user", 10, PLAIN);
                 put(sh, &home, field.text + 1, n - 1, PLAIN);
@@ -619,7 +619,7 @@ static void braces(struct shell *sh, struct rich rich, struct fields *ret)
                         split(sh, &one, ret);
                         continue;
                 }
-                /* From the last to the first, so that the first is taken first. */
+                /* From the last to the first, so the first is taken first. */
                 for (size_t i = close, to = close, depth = 0; i-- > open;) {
                         depth += plain(&one, i, '}');
                         depth -= depth && plain(&one, i, '{');
@@ -635,7 +635,7 @@ static void braces(struct shell *sh, struct rich rich, struct fields *ret)
                         }
                 }
                 if (range) {
-                        /* {a..e}: its first; what is in between decides nothing that a rule asks for. */
+                        /* {a..e}: the text with a hole; no rule depends on the items. */
                         one.flags[open] = QUOTED;
                         put_hole(sh, &one, true);
                         split(sh, &one, ret);

@@ -40,7 +40,7 @@ static void add_word(struct command *node, struct word *word)
         node->last_word = word;
 }
 
-/* ---- words that mean something where a command begins ---- */
+/* ---- keywords at the beginning of a command ---- */
 
 enum keyword {
         WORD_NONE,
@@ -138,7 +138,7 @@ static void skip_lines(struct bash_reader *r)
 
 static const char *const redirect_signs[] = { "&>>", "<<<", "<<-", "&>", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">" };
 
-/* Digits or {name} in front of it are part of it. */
+/* Digits or {name} in front of a redirection belong to the redirection. */
 static size_t redirect_ahead(const struct bash_reader *r, size_t *ret_prefix)
 {
         size_t at = 0;
@@ -206,7 +206,7 @@ static void read_redirects(struct bash_reader *r, struct command *node)
 
 /* ---- compound commands ---- */
 
-/* Commands, at least one, up to a word that closes. */
+/* Commands, at least 1, up to a closing word. */
 static void body(struct bash_reader *r, struct command *node)
 {
         struct command *list = bash_list_in(r);
@@ -414,7 +414,7 @@ static void test_term(struct bash_reader *r, struct command *node)
                 test_operand(r, node, END_WORD);
 }
 
-/* Brackets are counted: nothing in them matters but the words. */
+/* Brackets are counted: only the words between matter. */
 static void read_test(struct bash_reader *r, struct command *node)
 {
         bool extglob = r->extglob, done = false;
@@ -529,7 +529,7 @@ static void read_parentheses(struct bash_reader *r, struct command *node)
                 bash_unexpected(r);
 }
 
-/* False: none begins here.  `node` becomes it. */
+/* Read a compound command into `node`.  False: none begins here. */
 static bool read_compound(struct bash_reader *r, struct command *node)
 {
         bool closes;
@@ -640,7 +640,7 @@ static void read_simple(struct bash_reader *r, struct command *node)
 
 /* ---- lists ---- */
 
-/* Behind a compound command: a sign; or a word that closes, but not behind its redirections. */
+/* Behind a compound command: a sign; or a closing word, but not behind its redirections. */
 static bool compound_ends(const struct bash_reader *r, const struct command *node)
 {
         bool closes;

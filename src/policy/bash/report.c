@@ -1,4 +1,4 @@
-/* Facts of the program, each said once. */
+/* Facts of the program, each reported once. */
 #include "policy/bash/bash.h"
 
 void bash_report(struct shell *sh, enum fact_kind kind, const char *name, size_t len, uint32_t start, uint32_t end)

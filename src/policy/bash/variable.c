@@ -1,4 +1,4 @@
-/* Variables with all the values that a program gives them, and the choice between them. */
+/* Variables with all values from the program, and the choice between the values. */
 #include "policy/bash/bash.h"
 
 /* ---- choices ---- */
@@ -77,8 +77,10 @@ const struct values *bash_values(const struct shell *sh, const struct variable *
         return v->before.n || v->before.arrays_n ? &v->before : v->all.n || v->all.arrays_n ? &v->all : &v->now;
 }
 
-/* Where that is certain it is empty from here on.  Elsewhere only ${x:-…} asks: a folder that is removed and then
- * forgotten is no other folder. */
+/*
+ * A certain unset empties the variable from here on.  Elsewhere only ${x:-…} asks: a folder removed before the unset of
+ * its variable is still the same folder.
+ */
 void bash_unset(struct shell *sh, struct variable *v)
 {
         sh->learned = sh->learned || !v->unset;
@@ -111,7 +113,7 @@ void bash_set(struct shell *sh, struct variable *v, struct field value, bool app
                         add_value(&v->now, both);
                         add_value(&v->all, both);
                 }
-                /* How often the loop goes round nobody knows. */
+                /* The number of rounds of a loop is unknown. */
                 if (sh->loops)
                         add_value(&v->all, (struct field){ .text = "", .len = 1, .hole = true });
                 if (old.n)

@@ -4,11 +4,11 @@
 #define CODE_DEPTH_MAX 8
 #define CODE_BYTES_MAX (4 * MIB)
 
-/* ---- what stands in words ---- */
+/* ---- commands in words ---- */
 
 static void visit_word(struct shell *sh, const struct word *word);
 
-/* What runs in a process of its own leaves nothing behind. */
+/* A command in a process of its own leaves the shell unchanged. */
 static void walk_apart(struct shell *sh, const struct command *command)
 {
         const char *cwd = sh->cwd;
@@ -71,7 +71,7 @@ static void visit_word(struct shell *sh, const struct word *word)
                 visit_word(sh, part->operand);
                 if (!part->body)
                         continue;
-                /* What a >(…) reads is what the command writes. */
+                /* The input of a >(…) is the output of the command. */
                 sh->fed = part->kind == PART_PROCESS && part->text[0] == '>' ? FED_PIPE : FED_NOT;
                 const char *fed_text = sh->fed_text;
                 sh->fed_text = NULL;
@@ -112,7 +112,7 @@ static void assign_array(struct shell *sh, struct variable *v, const struct assi
         }
 }
 
-/* BASH_CMDS and BASH_ALIASES say what a command is. */
+/* BASH_CMDS and BASH_ALIASES define commands. */
 static void assign_command(struct shell *sh, const struct assign *assign)
 {
         bool table = (assign->len == 9 && memcmp(assign->name, "BASH_CMDS", 9) == 0) ||
@@ -404,7 +404,7 @@ static void pipeline(struct shell *sh, const struct command *command, bool backg
         const char *fed_text = sh->fed_text, *text = NULL, *cwd = sh->cwd;
         size_t fed_len = sh->fed_len, len = 0;
         sh->conditional += many || background;
-        /* f | f, f &; what a branch or a loop puts into one pipe may come to its end. */
+        /* f | f, f & double the processes; recursion in a branch or a loop may come to its end. */
         const bool doubles = background || (many && (!(sh->conditional - 1 + sh->loops) || repeats(command)));
         for (const struct command *child = command->child; child; child = child->next) {
                 sh->element = doubles || (!many && element && child->kind != NODE_FUNCTION);
@@ -514,7 +514,7 @@ static void inside(struct shell *sh, const struct command *command)
 {
         bool element = sh->element;
         const char *cwd = sh->cwd;
-        /* f | { f; } is as direct as f | f; what a loop or a branch decides is not. */
+        /* f | { f; } is as direct as f | f; a loop or a branch is not. */
         sh->element = element &&
                 (command->kind == NODE_GROUP || command->kind == NODE_SUBSHELL || command->kind == NODE_LIST);
         switch (command->kind) {
@@ -557,7 +557,7 @@ static void inside(struct shell *sh, const struct command *command)
         sh->element = element;
 }
 
-/* "exec <…": from here on it is everybody's input. */
+/* "exec <…": the input of all commands from here on. */
 static void exec_input(struct shell *sh, const struct redirect *redirect)
 {
         bool input = false;

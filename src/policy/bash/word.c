@@ -1,4 +1,4 @@
-/* Words: quotes, expansions and here-documents, as the Bash manual's "Shell Operation" has them. */
+/* Words: quotes, expansions and here-documents, as in the Bash manual's "Shell Operation". */
 #include "policy/bash/bash.h"
 
 /* ---- the reader ---- */
@@ -102,7 +102,7 @@ static void add_text(struct bash_reader *r, struct word *word, const char *text,
         part->len = len;
 }
 
-/* A reader for a text of its own, whose places are all this one. */
+/* A reader for a separate text; all places in the text are `start` and `end`. */
 static struct bash_reader reader_of(const struct bash_reader *r, const char *text, size_t len, size_t start, size_t end)
 {
         struct bash_reader inner = { .text = text,
@@ -230,7 +230,7 @@ static void backquotes(struct bash_reader *r, struct word *word, bool quoted)
         if (!bash_enter(r))
                 return;
         inner.depth = r->depth;
-        /* A mistake in it is one of the run, not of the program; only what nobody can read is ours. */
+        /* A mistake in the body is a mistake of the run, not of the program; only too deep nesting is an error here. */
         part->body = bash_parse(&inner);
         r->objects = inner.objects;
         r->depth--;
@@ -312,7 +312,7 @@ static void parameter_operator(struct bash_reader *r, struct part *part)
                 r->at += len;
                 return;
         }
-        part->operator[0] = '!';   /* something that bash itself would refuse when it gets there */
+        part->operator[0] = '!';   /* bash refuses the operator at run time */
 }
 
 static void braced_parameter(struct bash_reader *r, struct word *word, bool quoted)
@@ -418,7 +418,7 @@ static void backslash(struct bash_reader *r, struct word *word, enum ending endi
                 add_text(r, word, r->text + r->at, 2, true), r->at += 2;
 }
 
-/* Whether this sign ends what is read; `open` counts brackets. */
+/* Whether this sign ends the text; `open` counts brackets. */
 static bool ends(struct bash_reader *r, enum ending ending, int c, size_t *open)
 {
         switch (ending) {
@@ -573,7 +573,7 @@ static void read_array(struct bash_reader *r, struct assign *ret)
         }
 }
 
-/* The place behind "name", "name[…]"; 0 if there is none.  A subscript is on one line and not long. */
+/* The place behind "name", "name[…]"; 0: no name.  A subscript is on one line and not long. */
 static size_t left_side(const struct bash_reader *r)
 {
         size_t at = r->at;
@@ -625,13 +625,13 @@ bool bash_assignment(struct bash_reader *r, bool array_only, struct assign *ret)
 
 /* ---- here-documents ---- */
 
-/* A delimiter is a word whose quotes go and in which nothing is expanded. */
+/* A delimiter is a word without its quotes and without expansions. */
 static char *delimiter(struct bash_reader *r, const struct redirect *document, size_t *ret_len, bool *ret_quoted)
 {
         size_t start = document->target->start, end = document->target->end, n = 0;
         const char *text = r->text + start;
         char *out;
-        if (r->fixed) {                        /* places say nothing: only what is written plainly */
+        if (r->fixed) {                        /* no places: the plain text of the parts */
                 const struct part *part = document->target->parts;
                 size_t len = 0;
                 for (; part; part = part->next)
@@ -704,7 +704,7 @@ static void read_document(struct bash_reader *r, struct redirect *document)
         }
         document->target = bash_inside(&inner, END_TEXT, true);
         r->objects = inner.objects;
-        /* A mistake in the text of a document is one of the run. */
+        /* A mistake in the text of a document is a mistake of the run. */
         if (inner.failed && inner.depth >= DEPTH_MAX)
                 bash_fail(r, start, inner.why);
 }
