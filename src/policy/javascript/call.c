@@ -1,4 +1,4 @@
-/* Calls that take or give names. */
+/* Calls: members by name, and values of calls. */
 #include "policy/javascript/javascript.h"
 
 #define UNWRAPPED_MAX 4
@@ -52,7 +52,7 @@ static void shift(struct js_call *call, size_t by)
         call->args_n -= by;
 }
 
-/* The arguments are those in a list. */
+/* Take the arguments from a list. */
 static void spread(struct js_call *call, struct js_value *list)
 {
         const struct js_value *items = js_only(list, JSV_LIST);
@@ -136,7 +136,7 @@ struct js_call js_call(struct js *js, uint32_t node)
         return call;
 }
 
-/* ---- what calls give ---- */
+/* ---- values of calls ---- */
 
 static struct js_value *argument(const struct js_call *call, size_t i)
 {
@@ -264,7 +264,7 @@ static struct js_value *give_function(struct js *js, const struct js_call *call)
         return js_value_new(js, JSV_FUNCTION);
 }
 
-/* All modules that are loaded, as module.children are. */
+/* All loaded modules, as in module.children. */
 static struct js_value *give_values(struct js *js, const struct js_call *call)
 {
         const struct js_value *of = argument(call, 0);
@@ -317,7 +317,7 @@ static const struct { const char *path; struct js_value *(*give)(struct js *, co
         { "node:module.createRequireFromPath", give_require },
 };
 
-/* What the program's own function returns. */
+/* The values returned by a function of the program. */
 static struct js_value *returned(struct js *js, const struct js_call *call, uint32_t function)
 {
         struct js_value *value = NULL;
@@ -328,7 +328,7 @@ static struct js_value *returned(struct js *js, const struct js_call *call, uint
         for (uint32_t i = js->first_return[function]; i && looks; i = js->returns[i - 1].next, looks--) {
                 uint32_t node = js_bare(js->tree, js->returns[i - 1].node);
                 struct js_value *one = js->values[node];
-                /* A function that is called by its name alone has the global object for `this`, unless it is strict. */
+                /* A function called by its name alone has the global object for `this`, unless strict. */
                 if (JS_NODE(js, node)->kind == JS_THIS && !call->method &&
                         (kind == JS_FUNCTION || kind == JS_FUNCTION_DECLARATION))
                         one = js_path(js, NULL, "globalThis", 10);
@@ -349,7 +349,7 @@ static bool gives_text(const struct js_call *call)
                (js_is("slice", call->method, call->method_len) || js_is("concat", call->method, call->method_len));
 }
 
-/* object.__lookupGetter__("name"): what it gives when it is called. */
+/* object.__lookupGetter__("name"): a call of the getter gives the member. */
 static bool is_getter_lookup(const struct js_call *call)
 {
         return call->method && call->object && js_is("__lookupGetter__", call->method, call->method_len);
@@ -379,7 +379,7 @@ struct js_value *js_call_value(struct js *js, const struct js_call *call)
                 for (size_t i = 0; f->what == JSV_PATH && i < ARRAY_LEN(givers); i++)
                         if (strcmp(givers[i].path, f->text) == 0)
                                 one = givers[i].give(js, call);
-                /* It is no function, so this is what gives it. */
+                /* process is no function: the path is its getter. */
                 if (f->what == JSV_PATH && strcmp(f->text, "globalThis.process") == 0)
                         one = js_path(js, NULL, f->text, f->len);
                 if (f->what == JSV_FUNCTION && f->node)
@@ -390,13 +390,13 @@ struct js_value *js_call_value(struct js *js, const struct js_call *call)
         return value ? value : gives_text(call) ? some_text(js) : NULL;
 }
 
-/* ---- names that are taken ---- */
+/* ---- members by name ---- */
 
 bool js_taking(const struct js_call *call, struct js_value **ret_object, struct js_value **ret_name)
 {
         static const char *const takers[] = { "globalThis.Reflect.get", "globalThis.Reflect.getOwnPropertyDescriptor",
                                               "globalThis.Object.getOwnPropertyDescriptor" };
-        /* What gives all members gives the one that is wanted. */
+        /* A call for all members gives the wanted member, too. */
         static const char *const all[] = { "globalThis.Object.values", "globalThis.Object.entries",
                 "globalThis.Object.getOwnPropertyDescriptors" };
         if (is_getter_lookup(call)) {

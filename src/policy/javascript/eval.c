@@ -1,4 +1,4 @@
-/* The value of each node from those of its children, in rounds, until names keep theirs. */
+/* The value of each node from the values of its children, in rounds, until the values of names are stable. */
 #include "policy/javascript/javascript.h"
 
 #include <stdio.h>
@@ -128,7 +128,7 @@ static struct js_value *object(struct js *js, uint32_t node)
                         continue;
                 }
                 struct js_value *name = name_value(js, key);
-                /* { get e() {…} }: what the getter returns is nobody's guess. */
+                /* { get e() {…} }: the value of a getter is unknown. */
                 bool getter = kind == JS_METHOD &&
                         (js_has_word(js->tree, child, "get") || js_has_word(js->tree, child, "set"));
                 value->open = value->open || !name;
@@ -267,7 +267,7 @@ static struct js_value *binary(struct js *js, uint32_t node)
                 return NULL;
         const char *sign = js->tree->text + JS_NODE(js, operator)->start;
         size_t len = JS_NODE(js, operator)->end - JS_NODE(js, operator)->start;
-        /* Of a += b, too. */
+        /* The operator of a += b is +. */
         if (JS_NODE(js, node)->kind == JS_AUGMENTED && len > 1)
                 len--;
         struct js_value *a = js->values[left], *b = js->values[right];
@@ -288,7 +288,7 @@ static struct js_value *binary(struct js *js, uint32_t node)
 
 /* ---- names and members ---- */
 
-/* (function () { … this … })(), and what is called by its name: there is no object. */
+/* (function () { … this … })(), and functions called by their name alone: no object. */
 static bool is_called_alone(const struct js *js, uint32_t function)
 {
         uint32_t at = function;
@@ -353,7 +353,7 @@ static struct js_value *last_value(const struct js *js, uint32_t node)
         return last ? js->values[last] : NULL;
 }
 
-/* What a namespace exports by one of its statements: a name and its value each. */
+/* The exports of a statement of a namespace: a name and a value each. */
 static size_t exported(struct js *js, uint32_t statement, struct js_value **items, size_t size)
 {
         const struct tree *tree = js->tree;
@@ -381,7 +381,7 @@ static size_t exported(struct js *js, uint32_t statement, struct js_value **item
         return n;
 }
 
-/* namespace N { export … }: an object.  Of N.M { … } the name is N, and it has what M has. */
+/* namespace N { export … }: an object.  N.M { … } makes N, with the members of M. */
 static struct js_value *module(struct js *js, uint32_t node)
 {
         struct js_value *object = js_value_new(js, JSV_OBJECT);

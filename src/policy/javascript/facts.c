@@ -1,4 +1,4 @@
-/* What was found out about a program, said as facts. */
+/* Facts about a program. */
 #include "policy/javascript/javascript.h"
 
 static void say(struct js *js, enum fact_kind kind, uint32_t node, const char *name, size_t len)
@@ -12,9 +12,9 @@ static bool is_path(const struct js_value *value, const char *path)
         return value->what == JSV_PATH && strcmp(value->text, path) == 0;
 }
 
-/* ---- what a name is used for ---- */
+/* ---- uses of names ---- */
 
-/* Without the parentheses around it, outwards. */
+/* The outermost parentheses around a node. */
 static uint32_t outermost(const struct js *js, uint32_t node)
 {
         while (node && JS_NODE(js, JS_NODE(js, node)->parent)->kind == JS_PAREN)
@@ -60,7 +60,7 @@ static bool is_harmless(const struct js *js, uint32_t node, const struct js_valu
         return above == JS_BINARY && operator_is(js, parent, comparisons);
 }
 
-/* Whether an argument arrives at a parameter that is known, or at something that tells no more than its kind. */
+/* Whether an argument goes to a known parameter, or to a function with no more than its kind as a result. */
 static bool is_followed(struct js *js, uint32_t argument, uint32_t call)
 {
         struct js_value *object, *name;
@@ -82,7 +82,7 @@ static bool is_followed(struct js *js, uint32_t argument, uint32_t call)
         return parameter && JS_NODE(js, parameter)->kind != JS_REST;
 }
 
-/* Whether a value goes where it cannot be followed. */
+/* Whether a value goes where the analysis cannot follow. */
 static bool is_handed_on(struct js *js, uint32_t node)
 {
         static const char *const choices[] = { "||", "??", "&&", NULL }, *const and[] = { "&&", NULL };
@@ -155,7 +155,7 @@ static void references(struct js *js, uint32_t node, const struct js_value *valu
         }
 }
 
-/* A member of each of these whose name is not constant. */
+/* Report a member with a variable name, of each path. */
 static void dynamic(struct js *js, uint32_t node, const struct js_value *base)
 {
         for (; base; base = base->next)
@@ -169,7 +169,7 @@ static bool is_constant(struct js *js, const struct js_value *name)
         for (; name && constant; name = name->next) {
                 struct js_value one = *name;
                 one.next = NULL;
-                /* A symbol is the name of nothing that has a name. */
+                /* No member with a name has a symbol for its name. */
                 constant = js_string_of(js, &one) != NULL || is_path(name, "globalThis.Symbol()");
         }
         return constant;
@@ -273,7 +273,7 @@ static void import(struct js *js, uint32_t node)
                 dynamic(js, node, module);
 }
 
-/* Nothing is taken, but the module is loaded.  Those of Node.js do nothing then. */
+/* An import of types takes nothing, but loads the module.  Modules of Node.js do nothing when loaded. */
 static void import_of_types(struct js *js, uint32_t node)
 {
         uint32_t source = tree_field(js->tree, node, JSF_source);
@@ -319,7 +319,7 @@ static void text_as_code(struct js *js, const struct js_call *call)
                                 say(js, FACT_TEXT_CODE, call->node, f->text, f->len);
 }
 
-/* anything.constructor("text")(): whatever anything is, this runs the text if it does anything at all. */
+/* anything.constructor("text")(): if the call does anything at all, for any object, the text runs. */
 static void made_and_called(struct js *js, uint32_t node)
 {
         uint32_t inner = js_bare(js->tree, tree_field(js->tree, node, JSF_function));
@@ -368,7 +368,7 @@ static void text(struct js *js, uint32_t node)
                 return;
         if (value && value->len)
                 say(js, FACT_STRING, node, value->text, value->len);
-        /* With holes: what stands between them. */
+        /* With holes: report the text between the holes. */
         for (uint32_t child = JS_NODE(js, node)->child; child && !value && kind == JS_TEMPLATE;
                 child = JS_NODE(js, child)->next)
                 if (JS_NODE(js, child)->kind == JS_FRAGMENT)

@@ -1,4 +1,4 @@
-/* The analysis of JavaScript: the text as Node.js reads it, and the order of the steps (javascript.h). */
+/* The analysis of JavaScript: the text as read by Node.js, and the order of the steps (javascript.h). */
 #include "policy/javascript/javascript.h"
 
 const struct TSLanguage *tree_sitter_javascript(void);
@@ -17,7 +17,7 @@ const struct grammar js_typescript_grammar = { tree_sitter_typescript, typescrip
 
 /* ---- the text ---- */
 
-/* Line ends made equal, and U+FFFD for what is no UTF-8, as Node.js reads files. */
+/* Equal line ends, and U+FFFD for bytes outside of UTF-8, as Node.js reads files. */
 static const char *cleaned(struct arena *arena, const char *text, size_t len, size_t *ret_len)
 {
         struct buf buf;
@@ -42,9 +42,9 @@ static const char *cleaned(struct arena *arena, const char *text, size_t len, si
 }
 
 /*
- * Node.js gives up on brackets some thousands deep, every name is looked for in all scopes around it, and the parser's
- * error recovery (tree-sitter 0.20) spoils its memory on what has more than 65,535 parts.  Brackets in texts and
- * comments count too; nobody writes so many of those.
+ * Node.js gives up on brackets some thousands deep, every name is looked for in all scopes around, and the parser's
+ * error recovery (tree-sitter 0.20) corrupts memory on nodes with more than 65,535 parts.  Brackets in texts and
+ * comments count too; no real program has so many.
  */
 #define DEPTH_MAX 2000
 
@@ -95,8 +95,8 @@ static void done(struct js *js)
 }
 
 /*
- * `const f = () => { }` ends with its line, even if the next one begins with a bracket; the grammar goes on in that
- * line.  Where it came to nothing, read on with a semicolon in place of the line's end.
+ * `const f = () => { }` ends with its line, even if the next line begins with a bracket; the grammar goes on in the
+ * next line.  After an error, the text is parsed again with a semicolon in place of the line end.
  */
 static const char *with_semicolons(const struct tree *tree, struct arena *arena)
 {

@@ -1,9 +1,9 @@
-/* What a path leads to: modules, members and items. */
+/* Values of paths: modules, members and items. */
 #include "policy/javascript/javascript.h"
 
 /* ---- modules ---- */
 
-/* What Node.js brings along (module.builtinModules); the last ones only as node:NAME. */
+/* Modules of Node.js (module.builtinModules). */
 static const char *const builtin_modules[] = { "assert", "async_hooks", "buffer", "child_process", "cluster", "console",
         "constants", "crypto", "dgram", "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2",
         "https", "inspector", "module", "net", "os", "path", "perf_hooks", "process", "punycode", "querystring",
@@ -42,7 +42,7 @@ const char *js_module_name(struct js *js, const char *name, size_t len, size_t *
                 *ret_len = len;
                 return arena_copy(js->arena, name, len);
         }
-        /* A package's name ends at the first slash, at the second one behind a @scope. */
+        /* A package's name ends at the first slash, behind a @scope at the second. */
         if (slash && name[0] == '@') {
                 const char *second = memchr(slash + 1, '/', len - first - 1);
                 first = second ? (size_t)(second - name) : len;
@@ -60,7 +60,7 @@ struct js_value *js_module(struct js *js, const char *name, size_t len)
 
 /* ---- paths ---- */
 
-/* The same thing by another way.  A name behind "+" is a module that was come by in another way than by an import. */
+/* Other paths of the same object.  A name behind "+" is a module reached without an import. */
 static const struct { const char *path, *same; } module_aliases[] = {
         { "globalThis.globalThis", "globalThis" },
         { "globalThis.window", "globalThis" },
@@ -91,7 +91,7 @@ static const struct { const char *path, *same; } module_aliases[] = {
         { "globalThis.Function.prototype.constructor", "globalThis.Function" },
 };
 
-static const char *const objects[] = { /* members of globalThis that are no functions, and whose members are */
+static const char *const objects[] = { /* members of globalThis other than functions, with functions as members */
         "Math", "JSON", "Reflect", "Atomics", "Intl", "WebAssembly", "console", "process", "module", "exports",
         "crypto", "performance", "navigator", "document", "import", "undefined", "NaN", "Infinity", "arguments", NULL
 };
@@ -104,7 +104,7 @@ static bool is_object(const char *name)
         return false;
 }
 
-/* The functions among those that begin with a small letter. */
+/* Functions of globalThis with a small first letter. */
 static const char *const functions[] = { "eval", "parseInt", "parseFloat", "isNaN", "isFinite", "fetch", "require",
         "atob", "btoa", "structuredClone", "queueMicrotask", "setTimeout", "setInterval", "setImmediate",
         "clearTimeout", "clearInterval", "clearImmediate", "escape", "unescape", "encodeURI", "encodeURIComponent",
@@ -144,7 +144,7 @@ struct js_value *js_path(struct js *js, const char *base, const char *name, size
         size_t base_len = base ? strlen(base) : 0;
         if (base_len + len + 1 > JS_PATH_MAX || memchr(name, 0, len))
                 return NULL;
-        /* What a module exports by default is the module; a member of a module's class Module, too. */
+        /* The default export of a module is the module. */
         if (base && js_is("default", name, len) &&
                 (strncmp(base, "node:", 5) == 0 || strcmp(base, "globalThis.process") == 0))
                 return js_value_text(js, JSV_PATH, base, base_len);
@@ -162,7 +162,7 @@ struct js_value *js_path(struct js *js, const char *base, const char *name, size
 
 /* ---- members and items ---- */
 
-/* Methods that everybody knows by name, whatever they are taken from. */
+/* Methods known by name, on any object. */
 static const char *const known_methods[] = { "at", "bind", "call", "apply", "charAt", "concat", "copyWithin", "every",
         "fill", "filter", "find", "findIndex", "flat", "flatMap", "forEach", "hasOwnProperty", "includes", "indexOf",
         "isPrototypeOf", "join", "lastIndexOf", "map", "pop", "push", "reduce", "reduceRight", "replace", "reverse",
@@ -208,7 +208,7 @@ static struct js_value *own_member(const struct js_value *object, const char *na
         return found;
 }
 
-/* What is in require.cache and in module.children is a module, under whatever name. */
+/* The items of require.cache and of module.children are modules, under any name. */
 static bool holds_modules(const struct js_value *of, bool named)
 {
         return of && of->what == JSV_PATH &&
@@ -254,7 +254,7 @@ struct js_value *js_member(struct js *js, struct js_value *base, const char *nam
         }
         if (base && !base->open)
                 return value;
-        /* Of an object that nobody knows: what was once put into a member of that name. */
+        /* Unknown object: add each value stored by the program in a member of this name. */
         struct js_value *one = js_is("constructor", name, len) ? js_value_new(js, JSV_FUNCTION)
                                : is_known_method(name, len)    ? js_value_text(js, JSV_METHOD, name, len)
                                                                : NULL;
@@ -293,7 +293,7 @@ struct js_value *js_item(struct js *js, struct js_value *base, struct js_value *
                         for (const struct js_value *b = base->next; b; b = b->next)
                                 one = js_either(js, one, item_of(js, b, k->number));
                 } else {
-                        /* a[b] with anything else: as text. */
+                        /* a[b] with a key of another kind: its text. */
                         struct js_value single = *k;
                         single.next = NULL;
                         single.open = false;

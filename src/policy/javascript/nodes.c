@@ -1,4 +1,4 @@
-/* Nodes of the tree: children without signs and comments, words, and names as they are compared. */
+/* Nodes of the tree: children without signs and comments, words, and names as compared. */
 #include "policy/javascript/javascript.h"
 
 bool js_is_function(unsigned kind)
@@ -59,7 +59,7 @@ uint32_t js_intern(struct js *js, const char *text, size_t len)
         return names_intern(&js->names, js->arena, text, len);
 }
 
-/* An identifier as it is compared: its escapes undone. */
+/* An identifier as compared: its escapes undone. */
 uint32_t js_name(struct js *js, uint32_t node)
 {
         if (!js->name_of[node]) {

@@ -1,8 +1,8 @@
-/* Scopes and bindings, as ECMA-262 has them (9.1 Environment Records, 14.3 Declarations). */
+/* Scopes and bindings as in ECMA-262 (9.1 Environment Records, 14.3 Declarations). */
 #include "policy/javascript/javascript.h"
 
 #define NOWHERE UINT32_MAX
-#define WITHS_MAX 4                     /* statements around a name whose objects are asked for it */
+#define WITHS_MAX 4                     /* `with` statements around a name to look into */
 
 /* ---- names and bindings ---- */
 
@@ -28,7 +28,7 @@ static struct js_binding *binding_of(struct js *js, uint32_t scope, uint32_t nam
         return &js->bindings[js->bindings_n++];
 }
 
-/* ---- what a name gets ---- */
+/* ---- sources of names ---- */
 
 static struct js_source *source_add(struct js *js, struct js_binding *binding, struct js_from from)
 {
@@ -62,7 +62,7 @@ static void source_value(struct js *js, struct js_binding *binding, struct js_va
         binding->value = all;
 }
 
-/* The scope that `var` means. */
+/* The scope of `var`. */
 static uint32_t var_scope(const struct js *js, uint32_t scope)
 {
         while (js->scopes[scope].kind != JSC_MODULE && js->scopes[scope].kind != JSC_BODY &&
@@ -111,7 +111,7 @@ static struct js_binding *declare(struct js *js, uint32_t at, uint32_t scope, un
 
 /* ---- patterns ---- */
 
-/* What a target may get, in two ways: by what is handed over, and by the nearest default. */
+/* The possible values of a target: the value handed over, and the nearest default. */
 struct target {
         uint32_t node;
         struct js_from from, other;
@@ -191,7 +191,7 @@ static void array_pattern(struct js *js, struct targets *todo, const struct targ
         }
 }
 
-/* A name that gets a value: declared here, or assigned to, which is settled when all declarations are known. */
+/* A name with a value: a declaration, or an assignment, which is resolved after all declarations. */
 static void bind_name(struct js *js, const struct target *target, unsigned how)
 {
         uint32_t at = target->node;
@@ -466,7 +466,7 @@ static void enumeration(struct js *js, uint32_t at)
 {
         const struct tree *tree = js->tree;
         uint32_t body = tree_field(tree, at, JSF_body);
-        /* One that is const may be gone when the program runs. */
+        /* A const enum may be gone when the program runs. */
         bind_target(js, tree_field(tree, at, JSF_name), js->scope_of[at], (struct js_from){ body, NULL },
                     js_has_word(tree, at, "const") ? JSD_IMPLICIT : JSD_MERGED);
         if (!body)
@@ -561,7 +561,7 @@ static void visit(struct js *js, uint32_t at)
         }
 }
 
-/* ---- what is known once all declarations are ---- */
+/* ---- after all declarations ---- */
 
 /* The binding of a name as seen from a scope; NULL: a global. */
 static struct js_binding *js_resolve(const struct js *js, uint32_t scope, uint32_t name)
@@ -586,7 +586,7 @@ static void assignments(struct js *js)
         }
 }
 
-/* The function that is meant, where one can see it: it stands there, or its name was never given to another. */
+/* The called function, if certain: the callee itself, or the only value of its name. */
 static uint32_t function_of(struct js *js, uint32_t callee)
 {
         if (js_is_function(JS_NODE(js, callee)->kind))
@@ -623,8 +623,10 @@ static uint32_t called_back(struct js *js, uint32_t call, uint32_t callee)
         return 0;
 }
 
-/* Functions that are called by their name alone or by a method of lists: `this` is the global object there.  Not those
- * that make objects. */
+/*
+ * Functions called by their name alone or by a method of lists: `this` is the global object there.  Constructors are
+ * left out.
+ */
 static void called_alone(struct js *js)
 {
         js->alone = arena_alloc(js->arena, js->tree->n);
@@ -699,7 +701,7 @@ static void arguments(struct js *js, uint32_t call)
                 hand_over(js, parameter, (struct js_from){ object, NULL });
 }
 
-/* Whose `this` a node sees: arrows have their caller's place's. */
+/* The owner of `this` for each node: an arrow function has the owner of its place. */
 static void owners(struct js *js)
 {
         for (uint32_t at = 0; at < js->tree->n; at++) {
@@ -735,7 +737,7 @@ void js_scopes(struct js *js)
 
 /* ---- looking up ---- */
 
-/* `var require` names the parameter of the function that Node.js wraps around a program, and keeps its value. */
+/* `var require` names the parameter of the function of Node.js around a program, and keeps its value. */
 static bool is_wrapped(const struct js *js, const struct js_binding *binding)
 {
         const struct name *name = &js->names.list[binding->name];
@@ -762,7 +764,7 @@ struct js_value *js_lookup(struct js *js, uint32_t node)
                 if (js->scopes[scope].kind == JSC_WITH && js->values && withs) {
                         uint32_t object = tree_field(js->tree, js->scopes[scope].node, JSF_object);
                         withs--;
-                        /* The object itself is named outside of it. */
+                        /* The object itself is named outside of the statement. */
                         if (object && !tree_within(js->tree, node, object) && js->values[object]) {
                                 struct js_value *member = js_member(js, js->values[object], text->text, text->len);
                                 value = any ? js_either(js, value, member) : member;

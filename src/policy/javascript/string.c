@@ -51,7 +51,7 @@ static bool unicode(const char *text, size_t *at, size_t end, uint32_t *ret)
         return true;
 }
 
-/* One escape; *at is behind the backslash, and moves behind the rest. */
+/* Read an escape; *at is behind the backslash, and moves behind the rest. */
 static bool escape(const char *text, size_t *at, size_t end, struct buf *buf)
 {
         static const char plain[] = "n\nr\rt\tb\bf\fv\v";
@@ -72,7 +72,7 @@ static bool escape(const char *text, size_t *at, size_t end, struct buf *buf)
         for (size_t i = 0; i + 1 < sizeof plain; i += 2)
                 if (c == plain[i])
                         return buf_add(buf, plain + i + 1, 1);
-        /* A line end that is escaped is none. */
+        /* An escaped line end has no character. */
         if (c == '\n')
                 return true;
         if (c == '\xe2' && end - *at >= 2 && text[*at] == '\x80' &&
@@ -101,7 +101,7 @@ bool js_unescape(const char *text, size_t start, size_t end, bool identifier, st
 
 /* ---- as texts ---- */
 
-/* One value, not open, without alternatives. */
+/* A single value, not open, without alternatives. */
 static bool is_alone(const struct js_value *value)
 {
         return value && !value->open && !value->next;
@@ -139,7 +139,7 @@ static struct js_value *joined(struct js *js, const struct js_value *list, const
                 const struct js_value *item = list->items[i];
                 bool nothing = is_alone(item) && item->what == JSV_PLAIN && item->text &&
                                (js_is("undefined", item->text, item->len) || js_is("null", item->text, item->len));
-                /* [[]] is "", and deeper ones nobody needs. */
+                /* [[]] is ""; deeper lists count as unknown. */
                 bool empty = is_alone(item) && item->what == JSV_LIST && item->n == 0;
                 good = is_alone(item) && (i == 0 || buf_add(&buf, between, len)) &&
                         (nothing || empty || add_string(&buf, item));
@@ -255,7 +255,7 @@ static struct js_value *copy(struct js *js, const struct js_value *of, size_t fr
                 to > from ? to - from : 0);
 }
 
-/* slice, substring, substr, at, charAt: a part that two numbers tell. */
+/* slice, substring, substr, at, charAt: a part given by two numbers. */
 static struct js_value *part(struct js *js, const struct js_value *of, const char *name, size_t len,
         struct js_value **args, size_t n)
 {

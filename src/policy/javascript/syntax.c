@@ -1,6 +1,6 @@
 /*
- * What the grammar lets pass and Node.js does not: its grammar is that of an editor, which has to make the best of
- * what somebody is typing.  Programs are scripts and modules at once here, so what is right in one of the two is right.
+ * Errors accepted by the grammar and rejected by Node.js.  The grammar is made for editors: unfinished text passes.
+ * Programs are scripts and modules at once here, so code right in either is right.
  */
 #include "policy/javascript/javascript.h"
 
@@ -54,7 +54,7 @@ static bool is_identifier(const char *text, size_t len)
                         bool later = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
                                 category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_PC ||
                                 code == 0x200c || code == 0x200d || code == 0xb7;
-                        /* One that this version of Unicode does not know yet may be any. */
+                        /* A character unknown to this version of Unicode may be any. */
                         if (!start && (!later || i == 0) && category != UTF8PROC_CATEGORY_CN)
                                 return false;
                 }
@@ -100,7 +100,7 @@ static bool is_loop(unsigned kind)
         return kind == JS_FOR || kind == JS_FOR_IN || kind == JS_WHILE || kind == JS_DO;
 }
 
-/* What stands around each node, from what stands around its parent. */
+/* The surroundings of each node, from the surroundings of its parent. */
 static void surroundings(struct check *check, struct arena *arena)
 {
         const struct tree *tree = check->tree;
@@ -335,7 +335,7 @@ static void check_binary(const struct check *check, uint32_t at)
                 wrong(check, operator, "SyntaxError: Malformed arrow function parameter list");
 }
 
-/* f(,) and { , }: commas with nothing before them. */
+/* f(,) and { , }: commas with nothing before. */
 static void check_commas(const struct check *check, uint32_t at)
 {
         bool something = false;
@@ -391,7 +391,7 @@ static void check_arrow(const struct check *check, uint32_t at)
         }
 }
 
-/* In (a.b) => 1 the grammar takes a.b for something that can be given a value, which it is elsewhere. */
+/* In (a.b) => 1 the grammar takes a.b for the target of an assignment, as elsewhere. */
 static void check_parameters(const struct check *check, uint32_t at)
 {
         for (uint32_t p = js_first(check->tree, at); p; p = js_next(check->tree, p)) {
@@ -435,7 +435,7 @@ static void check_class(const struct check *check, uint32_t at)
         }
 }
 
-/* ---- names that begin with # ---- */
+/* ---- names with # ---- */
 
 static struct name private_name(const struct check *check, uint32_t at)
 {
@@ -456,7 +456,7 @@ static bool declares(const struct check *check, uint32_t at)
         return node_at(check, at)->kind == JS_PRIVATE && (above == JS_FIELD || above == JS_METHOD);
 }
 
-/* One that no class of the program declares. */
+/* A private name not declared by any class of the program. */
 static void check_private(const struct check *check)
 {
         struct name *names = NULL;
@@ -478,7 +478,7 @@ static void check_private(const struct check *check)
         free(names);
 }
 
-/* ---- regular expressions: what no engine takes ---- */
+/* ---- regular expressions: errors of every engine ---- */
 
 static bool is_quantifier(const char *text, size_t at, size_t end)
 {
@@ -491,7 +491,7 @@ static bool is_quantifier(const char *text, size_t at, size_t end)
 static const char *regex_fault(const char *text, size_t at, size_t end)
 {
         int depth = 0;
-        bool atom = false;             /* something stands before that can be repeated */
+        bool atom = false;             /* an atom to repeat stands before */
         for (; at < end; at++) {
                 switch (text[at]) {
                 case '\\':
@@ -545,7 +545,7 @@ static void check_regex(const struct check *check, uint32_t at)
                 else
                         seen |= 1U << (flag - known);
         }
-        /* With the flag v, classes have classes in them. */
+        /* With the flag v, classes have classes inside. */
         const char *fault = pattern && !(seen & 1U << 6)
                 ? regex_fault(text, node_at(check, pattern)->start, node_at(check, pattern)->end)
                 : NULL;
@@ -553,7 +553,7 @@ static void check_regex(const struct check *check, uint32_t at)
                 wrong(check, at, fault);
 }
 
-/* ---- all of it ---- */
+/* ---- every node ---- */
 
 static void check_node(const struct check *check, uint32_t at)
 {

@@ -1,18 +1,18 @@
 /*
- * TypeScript without its types.  They are erased before a program runs (lang/node/typescript.js), so what stands in
- * them is never run; with them gone, all that is known about JavaScript is right for the rest.
+ * TypeScript without its types.  Types are erased before a program runs (lang/node/typescript.js), so no code in a type
+ * is ever run; without the types, the analysis of JavaScript is right for the rest.
  */
 #include "policy/javascript/javascript.h"
 
 #include <ctype.h>
 
-enum fate { KEPT, GONE, OPENED };      /* OPENED: one of its parts takes its place */
+enum fate { KEPT, GONE, OPENED };      /* OPENED: replaced by one of its parts */
 
 struct eraser {
         struct facts *facts;
         const struct tree *tree;
         uint8_t *fates;
-        uint32_t *kept;                /* parts that stay, not counting signs and comments */
+        uint32_t *kept;                /* remaining parts, without signs and comments */
 };
 
 static struct node *node_at(const struct eraser *eraser, uint32_t at)
@@ -20,7 +20,7 @@ static struct node *node_at(const struct eraser *eraser, uint32_t at)
         return &eraser->tree->nodes[at];
 }
 
-/* ---- from the top: what each node becomes ---- */
+/* ---- from the top: the fate of each node ---- */
 
 /* `part` takes the place of the node. */
 static void open_up(const struct eraser *eraser, uint32_t at, uint32_t part)
@@ -51,7 +51,7 @@ static void rename_field(const struct eraser *eraser, uint32_t at, unsigned from
                 node_at(eraser, child)->field = (uint8_t)to;
 }
 
-/* private, readonly and override before a parameter of a constructor make it a member. */
+/* private, readonly and override before a parameter of a constructor make the parameter a member. */
 static bool mark_member(const struct eraser *eraser, uint32_t at)
 {
         bool member = false;
@@ -147,22 +147,22 @@ static void judge(const struct eraser *eraser, uint32_t at)
         case JS_SPACE: node->kind = JS_MODULE; break;
         case JS_NESTED_NAME: case JS_MEMBER:
                 node->kind = JS_MEMBER;
-                /* namespace A.B.C { }: outside of it only A is a name. */
+                /* namespace A.B.C { }: only A is a name outside. */
                 if (names_module(eraser, at))
                         open_up(eraser, at, tree_field(tree, at, JSF_object));
                 break;
         case JS_PREDEFINED:
-                /* In a[string] it is a name like others. */
+                /* In a[string], `string` is a name like others. */
                 if (node->field == JSF_index)
                         node->kind = JS_IDENTIFIER;
                 break;
-        /* Node.js does not know them, but TypeScript does. */
+        /* TypeScript knows decorators, Node.js does not. */
         case JS_DECORATOR: node->kind = JS_OTHER; break;
         default: break;
         }
 }
 
-/* ---- what would hide code as a type ---- */
+/* ---- code hidden as a type ---- */
 
 /* Whether a line ends between two neighbours. */
 static bool line_between(const struct eraser *eraser, uint32_t before, uint32_t after)
@@ -172,8 +172,8 @@ static bool line_between(const struct eraser *eraser, uint32_t before, uint32_t 
 }
 
 /*
- * Where a line ends, `type`, `interface`, `declare` and `abstract` are names, and `as` and `!` belong to what follows;
- * the grammar does not mind the line's end.  And only import() is called in a type.
+ * At a line end `type`, `interface`, `declare` and `abstract` are names, and `as` and `!` belong to the next line; the
+ * grammar ignores the line end.  And only import() may be called in a type.
  */
 static void doubt(const struct eraser *eraser, uint32_t at)
 {
@@ -209,7 +209,7 @@ static void doubt(const struct eraser *eraser, uint32_t at)
                         "SyntaxError: Unexpected token: a line's end, or a call, in what would be a type");
 }
 
-/* ---- from the bottom: what is empty now ---- */
+/* ---- from the bottom: emptied nodes ---- */
 
 static void empty(const struct eraser *eraser, uint32_t at)
 {
@@ -219,7 +219,7 @@ static void empty(const struct eraser *eraser, uint32_t at)
         bool emptied = !eraser->kept[at] && js_first(tree, at);
         switch (node->kind) {
         case JS_MODULE:
-                /* One with nothing but types in it is a type. */
+                /* A namespace with nothing but types is a type. */
                 body = tree_field(tree, at, JSF_body);
                 if (!body || !eraser->kept[body])
                         eraser->fates[at] = GONE;
@@ -239,7 +239,7 @@ static void empty(const struct eraser *eraser, uint32_t at)
         }
 }
 
-/* ---- what stays ---- */
+/* ---- remaining nodes ---- */
 
 /* Numbers only become smaller, so this is done in place. */
 static void move_together(const struct eraser *eraser, struct tree *tree, struct arena *arena)
@@ -287,14 +287,14 @@ void js_erase_types(struct facts *facts, struct tree *tree)
                         node->kind != JS_HTML_COMMENT)
                         eraser.kept[node->parent]++;
         }
-        /* What was emptied goes with all that is in it. */
+        /* An erased node goes with all nodes inside. */
         for (uint32_t at = 1; at < tree->n; at++)
                 if (eraser.fates[node_at(&eraser, at)->parent] == GONE)
                         eraser.fates[at] = GONE;
         move_together(&eraser, tree, arena);
 }
 
-/* ---- types that the grammar does not know ---- */
+/* ---- types unknown to the grammar ---- */
 
 static void blank(char *text, size_t start, size_t end)
 {
@@ -303,7 +303,7 @@ static void blank(char *text, size_t start, size_t end)
                         text[i] = ' ';
 }
 
-/* The last byte of a comment or a text in quotes that begins here; otherwise `at`. */
+/* The last byte of a comment or a text in quotes at `at`; otherwise `at`. */
 static size_t past_text(const char *text, size_t at, size_t end)
 {
         char quote = text[at];
@@ -327,7 +327,7 @@ static size_t past_text(const char *text, size_t at, size_t end)
         return i;
 }
 
-/* Behind the brace that closes the one at `at`; 0: there is none. */
+/* Behind the closing brace of the brace at `at`; 0: none. */
 static size_t closing(const char *text, size_t at, size_t end)
 {
         size_t depth = 0;
@@ -387,7 +387,7 @@ static bool blank_variance(char *text, size_t start, size_t end)
         return found;
 }
 
-/* What a type does not end with. */
+/* Whether a type continues behind this text. */
 static bool goes_on(const char *text, size_t start, size_t end)
 {
         static const char *const words[] = { "extends", "infer", "is", "keyof", "new", "readonly", "typeof", NULL };
@@ -404,11 +404,11 @@ static bool goes_on(const char *text, size_t start, size_t end)
         return false;
 }
 
-/* Signatures that only a line's end divides from what is before them get a semicolon. */
+/* Signatures divided only by a line end from the text before get a semicolon. */
 static bool divide(const char *text, char *copy, size_t start, size_t end)
 {
         bool found = false, line = false;
-        size_t before = start;         /* behind what is neither blank nor comment */
+        size_t before = start;         /* behind the last byte outside of blanks and comments */
         for (size_t at = start, next; at < end; at = next) {
                 char c = text[at];
                 next = past_text(text, at, end) + 1;
@@ -449,7 +449,7 @@ static bool is_annotation(const char *text, size_t at)
                 js_is("var", text + start, end - start);
 }
 
-/* Where the errors are so many that the braces are none of a type in the tree. */
+/* For trees with too many errors to show the braces of types. */
 static bool divide_annotations(const struct tree *tree, char *copy)
 {
         const char *text = tree->text;
@@ -482,8 +482,8 @@ static void rewrite_export(char *copy, const struct node *statement, uint32_t so
 }
 
 /*
- * The grammar has no in and out before a type's parameters, no export type *, and no signatures that only a line's
- * end divides.
+ * The grammar has no in and out before the parameters of a type, no export type *, and no signatures divided only by a
+ * line end.
  */
 const char *js_mend_types(const struct tree *tree, struct arena *arena)
 {

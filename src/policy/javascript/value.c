@@ -1,4 +1,4 @@
-/* Values: new ones, and alternatives. */
+/* Values: construction, and alternatives. */
 #include "policy/javascript/javascript.h"
 
 struct js_value *js_value_new(struct js *js, enum js_what what)
