@@ -1,4 +1,4 @@
-/* The list of facts that an analysis fills. */
+/* The list of facts of an analysis. */
 #include "policy/analysis/facts.h"
 
 void facts_add(struct facts *facts, struct fact fact)

@@ -1,26 +1,26 @@
-/* The usual case of a parse; see fast_parser.h.  What is called a state, a production or an action is tree-sitter's. */
+/* The usual case of a parse; see fast_parser.h.  States, productions and actions are tree-sitter's. */
 #include "policy/analysis/fast_parser.h"
 
 #include "policy/analysis/fast_tables.h"
 
-#define VERSIONS_MAX 6                 /* tree-sitter drops what is beyond */
-#define SLOTS (VERSIONS_MAX + 4)       /* as many and some more within one step */
-#define LINKS_MAX 8                    /* likewise */
+#define VERSIONS_MAX 6                 /* tree-sitter drops further versions */
+#define SLOTS (VERSIONS_MAX + 4)       /* as many, and some more within a step */
+#define LINKS_MAX 8                    /* tree-sitter drops further links */
 #define WAYS_MAX 16                    /* back from a place, of which tree-sitter knows 64 */
-#define DEPTH_MAX 100                  /* of stacks that are made one */
+#define DEPTH_MAX 100                  /* of merged stacks */
 #define ROOT_STATE 1
-#define NO_TOKEN UINT16_MAX            /* a lexer's state: the end of a rule that may stand anywhere */
-#define SCANNER_KEPT 200               /* bytes of a scanner's state; some scanners leave out what is longer */
+#define NO_TOKEN UINT16_MAX            /* a lexer's state: the end of a rule with a place anywhere */
+#define SCANNER_KEPT 200               /* bytes of a scanner's state; some scanners cut a longer state */
 #define SCANNERS_MAX (8 * MIB)
-/* characters that are looked at and steps; programs that people write need 2 to 4 */
+/* characters looked at and steps; programs written by people need 2 to 4 */
 #define WORK_PER_BYTE 16
 #define WORK_MIN (64 * KIB)
 
 /* ---- a parse ---- */
 
 /*
- * Stacks of several versions are one graph, tree-sitter's: a place on a stack has what was pushed last and the place
- * below it, and where two versions came to the same there are several of both.
+ * The stacks of several versions are one graph, as in tree-sitter: a place on a stack has the last pushed node and the
+ * place below.  A place reached by two versions has several such links.
  */
 struct link {
         uint32_t below, parse_node;
@@ -29,30 +29,30 @@ struct link {
 
 struct place {
         struct link link;
-        uint32_t at;                   /* bytes that were read */
+        uint32_t at;                   /* bytes read */
         int32_t precedence;            /* of the best way here */
         uint16_t state;
 };
 
-/* One way to read the text so far. */
+/* A way to read the text so far. */
 struct version {
         uint32_t top;                  /* of `places` */
         uint32_t scanner;              /* its state: a place in `scanners` */
         bool gone;                     /* came to its end, or to nothing */
 };
 
-/* A way back from a version's top; what was passed is in `kids`, the last one first. */
+/* A way back from a version's top; `kids` has the passed nodes, the last first. */
 struct way {
-        uint32_t place, left;          /* how many are to come that are not extra */
+        uint32_t place, left;          /* left: nodes still to come, without extras */
         uint32_t *kids;
         uint32_t n, size;
 };
 
 struct token {
-        uint32_t from, scanner_before; /* where the lexer began, and with what */
+        uint32_t from, scanner_before; /* start of the lexer, and its scanner before */
         uint32_t start, end;
         uint32_t scanner;
-        uint16_t symbol, state;        /* state: that of the parser when it was read */
+        uint16_t symbol, state;        /* state: of the parser at the time */
         bool keyword, external;
         bool known;
         uint32_t parse_node;
@@ -71,11 +71,11 @@ struct parser {
         struct version versions[SLOTS];
         uint32_t n;                    /* of versions */
         struct way ways[WAYS_MAX];
-        struct token token;            /* read last; another version may want it too */
+        struct token token;            /* read last; another version may want the same */
         void *scanner;
-        uint32_t live;                 /* the state that the scanner is in; NONE: nobody knows */
+        uint32_t live;                 /* the present state of the scanner; NONE: unknown */
         char now[TREE_SITTER_SERIALIZATION_BUFFER_SIZE];
-        struct buf states;             /* of the scanner, one after the other */
+        struct buf states;             /* of the scanner, in a row */
         struct { uint32_t at, len; } *scanners;
         size_t scanners_n, scanners_size;
         uint64_t work, work_max;
@@ -92,8 +92,8 @@ static void *room(void *list, uint32_t n, uint32_t *size, size_t each)
 }
 
 /*
- * Room for one that is the last.  What is there most often is written in its place, by its members: to copy a structure
- * that was just put together waits for the stores of its parts, each time.
+ * Room for a last node.  The most frequent nodes are written in place, by their members: a copy of a structure just put
+ * together waits for the stores of its parts, each time.
  */
 static inline struct parse_node *add_parse_node(struct parser *q)
 {
@@ -152,8 +152,8 @@ static void add_scanner(struct parser *q, const char *state, uint32_t len)
 }
 
 /*
- * A scanner is what its state says.  Handing it the state each time, as tree-sitter does, costs more than to see that
- * it still has it.
+ * A scanner is defined by its state.  To hand over the state each time, as tree-sitter does, costs more than to see an
+ * equal state.
  */
 static bool scan(struct parser *q, const struct version *version, uint16_t state, bool all, struct token *token)
 {
@@ -168,7 +168,7 @@ static bool scan(struct parser *q, const struct version *version, uint16_t state
                 language->external_scanner.states + (size_t)state * language->external_token_count);
         lexer_finish(&q->lexer);
         uint32_t now_len = language->external_scanner.serialize(q->scanner, q->now);
-        /* A few bytes, each just stored: memcmp(3) would load several at once, and wait for them. */
+        /* A few bytes, each just stored: memcmp(3) would load several at once, and wait for the stores. */
         bool same = now_len == len;
         for (uint32_t i = 0; same && i < len; i++)
                 same = q->now[i] == bytes[i];
@@ -176,7 +176,7 @@ static bool scan(struct parser *q, const struct version *version, uint16_t state
         if (!found)
                 return false;
         uint16_t symbol = language->external_scanner.symbol_map[q->lexer.data.result_symbol];
-        /* Of empty tokens that change nothing there may be no end. */
+        /* Empty tokens without a new state may never end. */
         if (same && q->lexer.end <= top_of(q, version)->at) {
                 const TSParseActionEntry *entry = actions_of(q->tables, token->state, symbol);
                 if (entry->entry.count && entry[1].action.type == TSParseActionTypeShift && entry[1].action.shift.extra)
@@ -214,7 +214,7 @@ static bool lex_in(struct parser *q, const struct version *version, TSLexMode mo
         return found;
 }
 
-/* false: there is none, or tree-sitter has to say what it is. */
+/* Read a token; false: no token, or a case for tree-sitter. */
 static bool lex(struct parser *q, const struct version *version, uint16_t state)
 {
         const TSLanguage *language = q->language;
@@ -228,7 +228,7 @@ static bool lex(struct parser *q, const struct version *version, uint16_t state)
                 .parse_node = NONE };
         if (mode.lex_state == NO_TOKEN)
                 q->gave_up = true;
-        /* What comes of a mistake matters only where another version may go on. */
+        /* The outcome of a mistake matters only where another version may go on. */
         if (q->gave_up ||
                 (!lex_in(q, version, mode, false, token) &&
                         (q->n == 1 || !lex_in(q, version, language->lex_modes[0], true, token))))
@@ -248,7 +248,7 @@ static bool lex(struct parser *q, const struct version *version, uint16_t state)
         return !q->gave_up;
 }
 
-/* Whether the token that was read last is what would be read now; as tree-sitter has it. */
+/* Whether the last token is also the token to read now; as in tree-sitter. */
 static bool is_current(struct parser *q, const struct version *version, uint16_t state)
 {
         const struct token *token = &q->token;
@@ -270,7 +270,7 @@ static bool is_current(struct parser *q, const struct version *version, uint16_t
 
 /* ---- where versions meet ---- */
 
-/* What stands before a token and is no part of it counts, too. */
+/* Text before a token and outside of the token counts, too. */
 static bool is_like(const struct parser *q, const struct link *a, const struct link *b)
 {
         const struct parse_node *x = &q->parse_nodes->list[a->parse_node], *y = &q->parse_nodes->list[b->parse_node];
@@ -298,7 +298,7 @@ static void add_links(struct parser *q, uint32_t to, uint32_t from, unsigned dep
         }
 }
 
-/* As tree-sitter does it, and in its order: who comes first stays where nothing else decides. */
+/* As in tree-sitter, and in its order: the first link stays where nothing else decides. */
 static void add_link(struct parser *q, uint32_t to, struct link link, unsigned depth)
 {
         struct place *place = &q->places[to];
@@ -347,7 +347,7 @@ static void drop_version(struct parser *q, uint32_t i)
         memmove(&q->versions[i], &q->versions[i + 1], (q->n - i) * sizeof *q->versions);
 }
 
-/* Whether the second is a part of the first from now on, and no version of its own. */
+/* Merge the second version into the first; false: the two stay apart. */
 static bool merge(struct parser *q, uint32_t i, uint32_t j)
 {
         const struct version *a = &q->versions[i], *b = &q->versions[j];
@@ -376,7 +376,7 @@ static void shift(struct parser *q, struct version *version, uint16_t state, uin
         version->scanner = token->scanner;
 }
 
-/* What was passed on a way, without the extras that came last, as children of a new node. */
+/* A new node with the passed nodes of a way as its children, without the last extras. */
 static struct parse_node build(struct parser *q, const TSParseAction *action, const struct way *way, uint32_t extras,
         uint32_t at)
 {
@@ -401,8 +401,8 @@ static struct parse_node build(struct parser *q, const TSParseAction *action, co
 }
 
 /*
- * Of two readings of one text the one that is less: in the order of the text, by symbols and by numbers of children.
- * What is the same node in both is equal.
+ * Whether the first of two readings of a text is less: in the order of the text, by symbols and by numbers of children.
+ * The same node in both readings is equal.
  */
 static bool is_less(struct parser *q, const struct parse_node *a, const struct parse_node *b)
 {
@@ -435,7 +435,7 @@ static bool is_less(struct parser *q, const struct parse_node *a, const struct p
         }
 }
 
-/* Which of two readings tree-sitter takes: that with the higher precedence, and then the one that is less. */
+/* Whether tree-sitter takes the right reading: by the higher precedence, then by is_less(). */
 static bool is_better(struct parser *q, const struct parse_node *left, const struct parse_node *right)
 {
         return left->precedence == right->precedence ? is_less(q, right, left) : right->precedence > left->precedence;
@@ -447,7 +447,7 @@ static void add_kid_to(struct way *way, uint32_t parse_node)
         way->kids[way->n++] = parse_node;
 }
 
-/* One step back, by a link; others start from a copy. */
+/* A step back, by a link; other links start from a copy. */
 static void step_back(const struct parser *q, struct way *way, struct link link)
 {
         add_kid_to(way, link.parse_node);
@@ -470,7 +470,7 @@ static struct way *copy_way(struct parser *q, const struct way *from, uint32_t *
         return to;
 }
 
-/* All ways back over so many nodes: in q->ways, in tree-sitter's order, which is that of their arrival. */
+/* All ways back over `count` nodes: in q->ways, in tree-sitter's order, the order of arrival. */
 static uint32_t ways_back(struct parser *q, uint32_t top, uint32_t count)
 {
         uint32_t n = 1, done = 0;
@@ -505,7 +505,7 @@ static uint32_t trailing_extras(const struct parser *q, const struct way *way)
         return n;
 }
 
-/* Ways that meet in one place are readings of one rule, and the best of them stays. */
+/* Ways to the same place are readings of the same rule, and the best stays. */
 static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *action)
 {
         const struct version before = q->versions[from];
@@ -548,7 +548,7 @@ static void reduce_ways(struct parser *q, uint32_t from, const TSParseAction *ac
         }
 }
 
-/* The usual case of it: one version, one way, and nothing that may stand anywhere.  false: it is another. */
+/* The usual case of reduce_ways(): a single version, a single way, and no extras; false: another case. */
 static bool reduce_plainly(struct parser *q, const TSParseAction *action)
 {
         struct version *version = &q->versions[0];
@@ -585,7 +585,7 @@ static bool reduce_plainly(struct parser *q, const TSParseAction *action)
         return true;
 }
 
-/* The root gets what stands before and after it. */
+/* The root gets the nodes before and after the program. */
 static void accept(struct parser *q, struct version *version)
 {
         struct parse_nodes *parse_nodes = q->parse_nodes;
@@ -623,8 +623,8 @@ static void accept(struct parser *q, struct version *version)
 }
 
 /*
- * Everything that the grammar says for a token in a state.  Each reduction is a version of its own, and the first of
- * the last one takes the place of this one unless the token is shifted here.
+ * All actions of the grammar for a token in a state.  Each reduction makes versions of its own, and the first version
+ * of the last reduction takes the place of this version unless the token is shifted here.
  */
 static bool act(struct parser *q, uint32_t at, const TSParseActionEntry *entry, uint16_t symbol, bool *ret_reduced)
 {
@@ -657,12 +657,12 @@ static bool act(struct parser *q, uint32_t at, const TSParseActionEntry *entry, 
                 *version = q->versions[last];
                 drop_version(q, last);
         } else if (*ret_reduced) {
-                version->gone = true;   /* it became a part of another */
+                version->gone = true;   /* became a part of another version */
         }
         return false;
 }
 
-/* Until the version has one token more, or has come to its end. */
+/* Go on until the version has another token, or has come to its end. */
 static void advance(struct parser *q, uint32_t at)
 {
         struct version *version = &q->versions[at];
@@ -681,7 +681,7 @@ static void advance(struct parser *q, uint32_t at)
                         return;
                 if (reduced)
                         continue;
-                /* A word that means nothing here may be a name. */
+                /* A word without a meaning here may be a name. */
                 uint16_t word = q->language->keyword_capture_token;
                 if (!q->token.keyword || symbol == word ||
                         !actions_of(q->tables, top_of(q, version)->state, word)->entry.count) {
@@ -694,7 +694,7 @@ static void advance(struct parser *q, uint32_t at)
 
 /* ---- versions ---- */
 
-/* Those that have come to the same become one; of the others the one with the higher precedence comes first. */
+/* Versions at the same place are merged; of the others, the version with the higher precedence comes first. */
 static void condense(struct parser *q)
 {
         for (uint32_t i = 0; i < q->n;)

@@ -1,4 +1,4 @@
-/* Tables of grammars, and the text as lexers and scanners see it; see fast_tables.h. */
+/* Tables of grammars, and the text for lexers and scanners; see fast_tables.h. */
 #include "policy/analysis/fast_tables.h"
 
 #define LANGUAGES_MAX 4
@@ -38,7 +38,7 @@ uint16_t *tables_unpack(const TSLanguage *language, uint16_t state)
         return line;
 }
 
-/* ---- the text, as lexers and scanners read it ---- */
+/* ---- the text for lexers and scanners ---- */
 
 static inline void look(struct lexer *lexer)
 {
@@ -91,11 +91,11 @@ static void lexer_mark_end(TSLexer *data)
 
 static uint32_t lexer_column(TSLexer *data)
 {
-        ((struct lexer *)data)->strange = true;   /* no scanner of ours asks */
+        ((struct lexer *)data)->strange = true;   /* not used by our scanners */
         return 0;
 }
 
-/* There is one range, the text. */
+/* The only range is the text. */
 static bool lexer_at_range(const TSLexer *data)
 {
         const struct lexer *lexer = (const struct lexer *)data;

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* In this order: each of them leaves out what the other has, or should have. */
+/* In this order: each header leaves out the declarations of the other. */
 #include <tree_sitter/parser.h>
 
 #include <tree_sitter/api.h>
@@ -17,7 +17,7 @@ struct builder {
         uint16_t *kinds;               /* by tree-sitter's symbol */
         uint8_t *fields;               /* by its field id */
         uint8_t *places;               /* by production and child */
-        uint16_t error;                /* the kind of what does not parse */
+        uint16_t error;                /* the kind of unparsable text */
         bool tokens;
 };
 
@@ -29,7 +29,7 @@ static unsigned find_word(const char *const *words, const char *word)
         return 0;
 }
 
-/* Grammars have some hundred symbols and this is asked for each text, so it is looked up once for each grammar. */
+/* Grammars have some hundred symbols, and each text needs their kinds: the map is made once for each grammar. */
 struct grammar_map {
         const struct grammar *grammar;
         uint16_t *kinds;
@@ -37,7 +37,7 @@ struct grammar_map {
         uint8_t *places;               /* of a production's children: their fields */
 };
 
-/* Of several fields in one place it is the first, as a cursor has it. */
+/* Of several fields in a place the first counts, as for a cursor. */
 static void note_places(const TSLanguage *language, uint32_t production, const uint8_t *fields, uint8_t *ret)
 {
         const TSFieldMapSlice slice = language->field_map_slices[production];
@@ -84,7 +84,7 @@ static void note_broken(struct tree *tree, uint32_t at)
         tree->broken = true;
 }
 
-/* Room for a node of ours, after its parent and all that is before it in the text; NULL: there are too many. */
+/* Room for a node of our tree, after its parent and all earlier nodes of the text; NULL: too many nodes. */
 static inline struct node *add_node(struct builder *b, uint32_t parent, uint32_t *last)
 {
         struct tree *tree = b->tree;
@@ -104,7 +104,7 @@ static inline struct node *add_node(struct builder *b, uint32_t parent, uint32_t
         return &tree->nodes[me];
 }
 
-/* Nodes come and go with the cursor; `parents` is the way from the root to it, in numbers of ours. */
+/* Nodes come and go with the cursor; `parents` is the way from the root to the cursor, in our numbers. */
 struct way {
         uint32_t *parents, *lasts;     /* a parent, and its last child so far */
         size_t n, size;
@@ -181,13 +181,13 @@ static bool copy_tree(struct builder *b, const TSTree *from)
 
 /* ---- from nodes ---- */
 
-/* A node that is on the way from the root; one without a name is a part of the node above. */
+/* A node on the way from the root; a node without a name is a part of the node above. */
 struct level {
-        uint32_t parse_node, child, place;   /* the child that comes next, and its place among those of the rule */
+        uint32_t parse_node, child, place;   /* the next child, and its place among the children of the rule */
         uint32_t node;                 /* ours */
-        uint32_t shown;                /* the level that has the node */
-        uint32_t last;                 /* of that: its last child so far */
-        uint8_t field;                 /* for those below, of one without a name */
+        uint32_t shown;                /* the level with the node */
+        uint32_t last;                 /* the last child of `shown` so far */
+        uint8_t field;                 /* for the children of a node without a name */
 };
 
 struct levels {
@@ -205,8 +205,8 @@ static inline struct level *push_level(struct levels *levels)
 }
 
 /*
- * The next child of the level on top.  Down rules of one child that have no name, of which there are many, it goes at
- * once.
+ * Add the next child of the level on top.  Rules with a single child and no name, of which there are many, are passed
+ * at once.
  */
 static bool add_parse_node(struct builder *b, const struct parse_nodes *parse_nodes, const TSLanguage *language,
         struct levels *levels)
@@ -303,7 +303,7 @@ static int copy(const struct grammar *grammar, const TSTree *from, const struct 
                               TREE_NODES_MAX);
 }
 
-/* What must not be freed, and is not lost either. */
+/* Trees and parsers after an overrun: not to be freed, but still reachable. */
 static struct kept {
         TSTree *tree;
         TSParser *parser;
@@ -341,7 +341,10 @@ int tree_parse_slowly(const struct grammar *grammar, const char *text, size_t le
         TSParser *parser = ts_parser_new();
         TSTree *from = NULL;
         ts_parser_set_timeout_micros(parser, TREE_TIME_US);
-        /* It looks at the clock on the wall; of that, others may have had all.  Then it goes on where it was. */
+        /*
+         * tree-sitter looks at the clock on the wall; other processes may have had all of the time.  Then the parser is
+         * called again and goes on.
+         */
         const uint64_t end = cpu_us() + TREE_TIME_US;
         bool known = ts_parser_set_language(parser, grammar->language());
         for (int i = 0; known && !from && (i == 0 || (i < TREE_TIMES_MAX && cpu_us() < end)); i++)
