@@ -1,4 +1,4 @@
-/* The list of analyses: one row a language. */
+/* The list of analyses: a row for each language. */
 #include "policy/analyses.h"
 
 static const struct analysis *const analyses[] = { &analysis_python, &analysis_javascript, &analysis_typescript,

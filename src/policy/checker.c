@@ -1,4 +1,4 @@
-/* The caller's side of the worker: one process, requests one after the other, each with its deadline. */
+/* The caller's side of the worker: a single process, requests in a row, each with its deadline. */
 #include "policy/policy.h"
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <time.h>
 
 #define RESULT_MAX (16 * MIB)
-#define LOOK_US 1000000ULL             /* between two looks whether a worker that works was stopped by a signal */
-#define STOPPED_MAX_US 5000000ULL      /* a worker that is stopped for so long is replaced */
+#define LOOK_US 1000000ULL             /* between two checks for a worker stopped by a signal */
+#define STOPPED_MAX_US 5000000ULL      /* a worker stopped for so long is replaced */
 
 struct checker {
         struct loop *loop;
@@ -20,14 +20,14 @@ struct checker {
         pid_t pid;                     /* 0: no worker */
         struct watch watch;
         struct timer deadline, refused;
-        struct check *first, *last;    /* the first is being worked on, if it was sent */
+        struct check *first, *last;    /* the worker has the first, if `sent` */
         struct check *unsendable;      /* refused without asking the worker */
-        char last_key[80];             /* of the check that was sent last */
+        char last_key[80];             /* of the last check sent */
         bool sent;
-        uint64_t stopped_us;           /* when the worker was first seen stopped; 0: it is not */
-        uint64_t sent_us, work_us;     /* when, and what the worker had worked by then */
+        uint64_t stopped_us;           /* first sight of a stopped worker; 0: not stopped */
+        uint64_t sent_us, work_us;     /* time of sending, and the worker's CPU time then */
         bool used;                     /* this worker has answered before */
-        bool stale;                    /* it has policies of before a reload, and ends after its answer */
+        bool stale;                    /* has policies from before a reload, and ends after its answer */
         struct buf out, in;
         size_t written;                /* of `out`, and then of the code of the first check */
 };
@@ -123,7 +123,7 @@ static int start_worker(struct checker *checker, struct csn_error *err)
         return loop_watch(checker->loop, &checker->watch, checker->watch.fd, EPOLLIN, err);
 }
 
-/* The program that it looked at was too much for it; the next one gets a new worker. */
+/* The program was too much for the worker; the next program gets a new worker. */
 static void worker_lost(struct checker *checker, const char *why)
 {
         struct csn_error err;
@@ -139,8 +139,8 @@ static void worker_lost(struct checker *checker, const char *why)
 }
 
 /*
- * A worker that has answered before may have been at its end for another reason: one that is worn leaves after its
- * answer (tree_is_worn), and by then the next request may be on its way.  A new worker is asked once more.
+ * A worker with earlier answers may have ended for another reason: a worn worker leaves after its answer
+ * (tree_is_worn), perhaps with the next request on its way.  A new worker gets the request once more.
  */
 static void worker_died(struct checker *checker, const char *why)
 {
@@ -153,7 +153,7 @@ static void worker_died(struct checker *checker, const char *why)
         work(checker);
 }
 
-/* What it has worked so far; of one that is dead nothing, for its socket tells that. */
+/* The worker's CPU time so far; 0 for a dead worker: its socket reports the death. */
 static uint64_t worked_us(const struct checker *checker)
 {
         clockid_t clock;
@@ -163,7 +163,7 @@ static uint64_t worked_us(const struct checker *checker)
         return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* Nobody tells when a process has worked so long: it is looked at when it can have done so at the earliest. */
+/* No event tells of so much CPU time: the timer checks at the earliest possible moment. */
 static bool is_stopped(const struct checker *checker)
 {
         siginfo_t info = { 0 };
@@ -178,7 +178,7 @@ static void look_at_worker(struct checker *checker)
                 checker->stopped_us = clock_us();
         else if (clock_us() - checker->stopped_us >= STOPPED_MAX_US) {
                 log_text(LOG_WARN, "the policy worker was stopped; it is killed, and another one is started");
-                checker->used = true;   /* not by the program: another worker is asked */
+                checker->used = true;   /* not stopped by the program: another worker gets the check */
                 worker_died(checker, "its checker was stopped");
                 return;
         }
@@ -210,7 +210,7 @@ static void encode(struct checker *checker, const struct check_request *request)
         struct check_request rest = *request;
         SET(&rest, check_request, code, ((struct bytes){ 0 }));
         json_t *json = model_encode(&object_check_request, &rest);
-        /* Bytes that are no UTF-8 are encoded in both forms, for people; a request has one. */
+        /* Bytes outside of UTF-8 are encoded in both forms, for people; a request has a single form. */
         if (json_object_get(json, "prelude_base64"))
                 json_object_del(json, "prelude");
         checker->out.len = checker->written = 0;
@@ -221,7 +221,7 @@ static void encode(struct checker *checker, const struct check_request *request)
         memcpy(checker->out.bytes, &head, sizeof head);
 }
 
-/* Also when there is nothing more. */
+/* Send the rest of the request, if any; false: the send failed. */
 static bool write_more(struct checker *checker)
 {
         const struct bytes none = { 0 }, *code = checker->sent ? &checker->first->request.code : &none;
@@ -252,7 +252,7 @@ static bool is_of(const struct check *check, const char *key)
         return strcmp(check->key ? check->key : "", key) == 0;
 }
 
-/* Nobody waits for more than one of those that somebody else has asked for. */
+/* Move the first check of another key to the front: a key with many checks does not hold up the others. */
 static void let_others_pass(struct checker *checker)
 {
         struct check *before = NULL, *check = checker->first;
@@ -294,7 +294,7 @@ static void work(struct checker *checker)
         }
 }
 
-/* A whole answer at the front of what was read; false: not yet.  A wrong one counts as a death. */
+/* Take a whole answer from the front of the input; false: not yet.  A wrong answer counts as a death. */
 static bool take_answer(struct checker *checker, bool *ret_wrong)
 {
         uint32_t len;

@@ -1,4 +1,4 @@
-/* What a policy says, for those who want to read it: the rules as they are after everything that it extends. */
+/* The description of a policy for its readers: the rules, with all extended policies applied. */
 #include "policy/rules.h"
 
 static json_t *texts_of(const struct pattern *list, enum fact_kind kind)

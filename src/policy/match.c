@@ -24,12 +24,12 @@ struct match {
         struct arena *arena;
         struct hit *hits;
         size_t n;
-        bool truncated, refused_more;  /* more than are listed; and some of those are refused */
+        bool truncated, refused_more;  /* more hits than listed; refused hits among the rest */
         uint64_t score_more;
-        const char *text;              /* as it was analysed */
+        const char *text;              /* as analysed */
         size_t len;
         const char *file;              /* "prelude", or NULL: the program */
-        char **tools;                  /* names that the program should not define */
+        char **tools;                  /* names not to be defined by the program */
         size_t tools_n;
 };
 
@@ -60,7 +60,7 @@ static bool speaks(const struct rule *rule, const char *language)
         return !rule->languages;
 }
 
-/* Of a program inside of the program its own language counts. */
+/* A program inside of the program has its own language. */
 static const char *language_of(const struct match *match, const struct fact *fact)
 {
         return fact->language ? fact->language : match->language;
@@ -111,11 +111,11 @@ static void hit(struct match *match, const struct pattern *pattern, const struct
         hit_rule(match, rule, pattern->text, fact);
 }
 
-/* ---- modules that a request forbids ---- */
+/* ---- modules forbidden by a request ---- */
 
-#define MODULE_MAX 300                 /* bytes of a name that is compared with patterns */
+#define MODULE_MAX 300                 /* bytes of a name compared with patterns */
 
-/* A pattern of fnmatch(3) for a name, or for a module above it: os covers os.path, and fs is node:fs. */
+/* A pattern of fnmatch(3) for a name, or for a module above: os covers os.path, and fs is node:fs. */
 static bool covers(const char *pattern, const char *name, size_t len)
 {
         char text[MODULE_MAX];
@@ -170,7 +170,7 @@ static bool match_forbidden(struct match *match, const struct fact *fact)
                 return true;
         const char *pattern =
                 covering(request->forbidden_modules, request->forbidden_modules_n, fact->name, fact->len);
-        /* os.system in the list is no module; what it means is the function. */
+        /* os.system in the list means the function, not a module. */
         if (!import && pattern && !(strchr(pattern, '.') && strlen(pattern) == fact->len))
                 pattern = NULL;
         if (pattern && !covering(request->allow_imports, request->allow_imports_n, fact->name, fact->len))
@@ -187,7 +187,7 @@ static void match_tools(struct match *match, const struct fact *fact)
                 }
 }
 
-/* Whether a rule that denies looks for this or for something that is in it. */
+/* Whether a denying rule looks for this name, for a name inside, or for a module around. */
 static bool is_denied(const struct match *match, const struct fact *fact)
 {
         const char *name = fact->name;
@@ -218,7 +218,7 @@ static void match_exact(struct match *match, const struct fact *fact, size_t len
                         hit(match, p, fact);
 }
 
-/* The text of a fact for regexec(3); NULL: it is not searched. */
+/* The text of a fact for regexec(3); NULL: not searched. */
 static const char *searched(const struct match *match, const struct fact *fact)
 {
         if (fact->len == 0 || fact->len > TEXT_SEARCHED)
@@ -315,7 +315,7 @@ static char *message_of(const struct match *match, const struct hit *hit, const 
         return text;
 }
 
-/* Places ask for their line and column in the order of the text, so one walk serves all of them. */
+/* Lines and columns are asked for in the order of the text, so a single walk serves all places. */
 struct place {
         uint32_t at;
         uint64_t line, column;
@@ -401,7 +401,7 @@ struct module {
         bool optional;
 };
 
-/* By name, and of the same name those first that are not optional. */
+/* By name, and of the same name first the required modules. */
 static int by_name(const void *a, const void *b)
 {
         const struct module *one = a, *other = b;
@@ -417,7 +417,7 @@ static bool is_plain(const char *name, size_t len)
         return len && len <= IMPORT_LEN && utf8_valid(name, len);
 }
 
-/* Each module once.  Of "from os import path" it is os: that path is a module is not known. */
+/* Each module once.  "from os import path" counts as os: path may be no module. */
 static void add_imports(const struct match *match, const struct facts *facts, struct check_result *ret)
 {
         struct module *modules = arena_alloc(match->arena, (facts->n + 1) * sizeof *modules);
@@ -456,7 +456,7 @@ static bool is_refused(const struct match *match, const struct hit *hit)
         return is_of_request(hit) || (!hit->rule->note && hit->rule->severity >= match->block_at);
 }
 
-/* What was refused, in the order of the stages of old: imports, builtins, patterns. */
+/* The stage of the refusal, in the order of the former stages: imports, builtins, patterns. */
 static const char *code_of(const struct match *match)
 {
         bool builtin = false;
@@ -474,7 +474,7 @@ static const char *code_of(const struct match *match)
         return builtin ? "forbidden_builtin" : "pattern";
 }
 
-/* Which findings a sentence is about. */
+/* Whether a sentence is about a finding. */
 static bool is_meant(const struct match *match, const struct sentence *sentence, const struct hit *hit)
 {
         if (hit->rule->note)
@@ -558,7 +558,7 @@ static char *sentence_of(const struct match *match, const struct check_result *r
         return text;
 }
 
-/* A policy without any rules says of itself that it looks for nothing. */
+/* Whether a policy with rules has none for the language.  The text of a policy without rules says so itself. */
 static bool has_no_rule(const struct match *match)
 {
         for (size_t i = 0; i < match->policy->rules_n; i++)
@@ -578,7 +578,7 @@ static void decide(const struct match *match, struct check_result *ret)
         if (denied || by_score)
                 SET(ret, check_result, code, arena_text(match->arena, "%s", code_of(match)));
         SET(ret, check_result, reason, arena_text(match->arena, "%s", ""));
-        /* The request's own list, which no sentence of the policy knows. */
+        /* The request's own list, without a sentence in the policy. */
         const struct sentence of_request = { .when = forbidden_module.id, .text = "{messages}", .join = "; " };
         if (holds(match, &of_request, denied, by_score)) {
                 ret->reason = sentence_of(match, ret, &of_request);
@@ -595,7 +595,7 @@ static void decide(const struct match *match, struct check_result *ret)
                 }
 }
 
-/* ---- one check ---- */
+/* ---- a check ---- */
 
 static void refuse_broken(const struct match *match, const struct facts *facts, struct check_result *ret)
 {
@@ -624,7 +624,7 @@ static int analyse(struct match *match, const struct analysis *analysis, struct 
 
 /* ---- the prelude ---- */
 
-/* Names that the prelude defines are tools for the program. */
+/* Names defined by the prelude are tools for the program. */
 static void add_tools(struct match *match, const struct facts *facts)
 {
         const struct check_request *request = match->request;
@@ -675,7 +675,7 @@ static void judge(struct match *match, const struct facts *facts, struct check_r
         decide(match, ret);
 }
 
-/* Judge the prelude; *ret_facts is what it brings in and defines. */
+/* Judge the prelude; *ret_facts are its imports and definitions. */
 static void check_prelude(const struct match *program, const struct analysis *analysis, struct facts *ret_facts,
         struct check_result *ret)
 {
@@ -698,7 +698,7 @@ static void check_prelude(const struct match *program, const struct analysis *an
                 judge(&match, ret_facts, ret);
 }
 
-/* Whether the program is doubtful. */
+/* Check a program; true: doubtful. */
 static bool check_with(struct match *match, const struct analysis *analysis, struct check_result *ret)
 {
         struct csn_error err = { 0 };

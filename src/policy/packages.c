@@ -1,6 +1,5 @@
 /*
- * Which package brings a module: what `caisson check --imports` prints.  Languages differ in data and in how names are
- * cut.
+ * The package of a module, printed by `caisson check --imports`.  Languages differ in data and in the parts of names.
  */
 #include "policy/policy.h"
 
@@ -34,7 +33,7 @@ static bool is_one_of(const char *const *list, size_t n, const char *name, size_
         return false;
 }
 
-/* google.protobuf.message: the longest part from the left that has a line, or else the first word. */
+/* google.protobuf.message: the longest part from the left with a line, or else the first word. */
 static const char *python_package(const char *module, struct arena *arena)
 {
         size_t top = strcspn(module, ".");
@@ -56,7 +55,7 @@ const char *package_known(const char *language, const char *module, struct arena
 {
         size_t top = strcspn(module, ".");
         const char *package = package_of(language, module, arena);
-        /* The name of a module of Node is that of its package. */
+        /* A module of Node has the name of its package. */
         *ret_known = !package || strcmp(language, "python") != 0;
         for (size_t i = 0; package && strcmp(language, "python") == 0 && i < ARRAY_LEN(python_packages); i++)
                 *ret_known = *ret_known || (strcmp(python_packages[i].name, package) == 0 &&
@@ -64,7 +63,7 @@ const char *package_known(const char *language, const char *module, struct arena
         return package;
 }
 
-/* lodash/fp is of lodash, @a/b/c of @a/b; what has a scheme, or begins as a path does, is no package. */
+/* lodash/fp is of lodash, @a/b/c of @a/b; a name with a scheme, or with the beginning of a path, is no package. */
 static const char *node_package(const char *module, struct arena *arena)
 {
         size_t len = strcspn(module, "/");

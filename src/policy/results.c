@@ -1,4 +1,4 @@
-/* What every result begins with, and those of programs that nobody looked at. */
+/* The beginning of every result, and results of programs without a check. */
 #include "policy/policy.h"
 
 void policy_result(const struct check_request *request, struct arena *arena, struct check_result *ret)

@@ -1,6 +1,6 @@
 /*
- * Policies from their files.  A file that is wrong in any place is refused as a whole, with that place: a rule that
- * was left out because of a slip would be a weaker policy that nobody asked for.
+ * Policies from their files.  A file with a mistake is refused as a whole, with the place of the mistake: without the
+ * wrong rule the policy would be weaker than wanted.
  */
 #include "policy/rules.h"
 
@@ -23,7 +23,7 @@ const struct fact_info fact_infos[FACT_KINDS] = {
 
 struct loading {
         struct policies *policies;
-        struct policy *policy;         /* whose file is read */
+        struct policy *policy;         /* policy of the file */
         struct csn_error *err;
 };
 
@@ -87,7 +87,7 @@ static int read_text(const struct loading *load, const struct yaml_node *node, c
 
 /* ---- patterns ---- */
 
-/* NULL: it is none, and the error says so. */
+/* NULL: no pattern, and the error says so. */
 static struct pattern *read_pattern(const struct loading *load, const struct yaml_node *item, enum fact_kind kind,
         size_t rule)
 {
@@ -152,7 +152,7 @@ static int read_fact(const struct loading *load, const struct yaml_node *node, e
 
 /* ---- rules ---- */
 
-/* Those with an analysis (policy/analysis/facts.c), which not every program that reads policies has in it. */
+/* Languages with an analysis (policy/analysis/facts.c); not every program with policies has the analyses. */
 static bool is_language(const char *name)
 {
         static const char *const names[] = { "python", "javascript", "typescript", "bash" };
@@ -181,7 +181,7 @@ static int read_languages(const struct loading *load, const struct yaml_node *no
         return 0;
 }
 
-/* A key of a rule that is the name of a fact begins that list anew: a rule that is changed says what it has now. */
+/* The name of a fact as a key begins its list anew: a changed rule gives the whole list. */
 static int read_rule_key(const struct loading *load, const struct yaml_node *node, size_t number, struct rule *rule,
         uint64_t *begun)
 {
@@ -285,7 +285,7 @@ static int read_rules(const struct loading *load, const struct yaml_node *list)
         return 0;
 }
 
-/* What is denied by name is a rule like any other. */
+/* Names under `deny` become a rule like any other. */
 static int read_deny(const struct loading *load, const struct yaml_node *list)
 {
         struct policy *policy = load->policy;
@@ -397,7 +397,7 @@ static int read_policy_key(struct loading *load, const struct yaml_node *node)
                         : wrong(load, node->line, "the policy of this file has to be called %s", policy->name);
         }
         if (strcmp(node->key, "extends") == 0 || strcmp(node->key, "languages") == 0)
-                return 0;              /* the others need them, and they were read before */
+                return 0;              /* read before, because the others need both */
         if (strcmp(node->key, "description") == 0)
                 return read_text(load, node, &policy->description);
         if (strcmp(node->key, "block_at") == 0)
@@ -451,7 +451,7 @@ static void index_patterns(const struct loading *load, struct policy *policy)
                 }
 }
 
-/* Whoever opened a FIFO would wait for its other end. */
+/* To open a FIFO would block until its other end is opened. */
 static ssize_t read_policy(const char *file, char *text, struct csn_error *err)
 {
         struct stat st;

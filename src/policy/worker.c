@@ -1,9 +1,9 @@
 /*
- * The process in which foreign text is parsed.  It has its policies in memory, one socket, and nothing else: no file,
- * no network, no other program, no more memory than a program of 1 MiB can need.  What it says is a claim of the
- * program's that it looked at, and no more is at stake than that: the sandbox is not asked to believe it.
+ * The process for parsing foreign text.  The worker has its policies in memory, a socket, and nothing else: no file, no
+ * network, no other program, no more memory than a program of 1 MiB can need.  Its answer counts no more than a claim
+ * of the checked program about itself: the sandbox does not rely on the answer.
  *
- * seccomp(2) with a list of the few calls that malloc, read and write are made of; everything else kills it.
+ * seccomp(2) allows the few calls of malloc, read and write; every other call kills the process.
  */
 #include "policy/policy.h"
 #include "policy/analysis/tree.h"
@@ -23,7 +23,7 @@
 #define JSON_MAX (8 * MIB)         /* of a request, with its prelude */
 #define RESULT_MAX (16 * MIB)
 #define WORKER_MEMORY (1536 * MIB)
-#define KEPT_MEMORY (16 * MIB)     /* of one request for the next, instead of page faults each time */
+#define KEPT_MEMORY (16 * MIB)     /* kept for the next request, instead of page faults each time */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -64,10 +64,10 @@ static const struct sock_filter filter[] = {
         ALLOW(gettid),
         ALLOW(getpid),
         /*
-         * No tgkill, although abort(3) uses it: it would reach every process of the user.  abort dies of this filter as
-         * well.
+         * No tgkill, although abort(3) uses the call: tgkill would reach every process of the user.  This filter ends
+         * abort as well.
          */
-        /* qsort(3) asks how much memory there is, and takes no for an answer. */
+        /* qsort(3) asks for the size of the memory, and works without an answer. */
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -80,7 +80,7 @@ static int limit(int resource, rlim_t most)
         return setrlimit(resource, &to);
 }
 
-/* Sanitizers need threads, files and terabytes of address space; with them only the descriptors go. */
+/* Sanitizers need threads, files and terabytes of address space; a sanitized worker only closes descriptors. */
 static int confine(const struct worker_user *user)
 {
 #ifndef SANITIZED
@@ -111,8 +111,8 @@ static int confine(const struct worker_user *user)
 }
 
 /*
- * The other end of the socket is closed: the answer has no reader.  Without this, a worker whose caller was killed
- * would go on with a text that takes minutes.
+ * The other end of the socket is closed: the answer has no reader.  Without this handler, a worker with a killed caller
+ * would go on with a text of minutes.
  */
 static void on_socket(int number, siginfo_t *info, void *context)
 {
@@ -122,7 +122,7 @@ static void on_socket(int number, siginfo_t *info, void *context)
                 _exit(0);
 }
 
-/* Have the kernel signal the end of the peer (fcntl(2), F_SETSIG), before confine() forbids these calls. */
+/* Have the kernel signal the end of the peer (fcntl(2), F_SETSIG), before confine() forbids the calls. */
 static int watch_socket(void)
 {
         struct sigaction action = { .sa_sigaction = on_socket, .sa_flags = SA_SIGINFO | SA_RESTART };
@@ -213,12 +213,12 @@ int worker_main(const struct worker_user *user, const char *const *folders, size
         struct csn_error err = { 0 };
         char *text = NULL;
         size_t size = 0;
-        /* A policy that is wrong is the answer to every request, so that whoever asks hears where it is wrong. */
+        /* A wrong policy is the answer to every request, so every client gets the place of the mistake. */
         policies_load(folders, n, &policies, &err);
         mallopt(M_TRIM_THRESHOLD, (int)KEPT_MEMORY);
         mallopt(M_MMAP_THRESHOLD, (int)KEPT_MEMORY);
         mallopt(M_TOP_PAD, (int)MIB);
-        json_object_seed(0);   /* by itself it would open /dev/urandom with its first object */
+        json_object_seed(0);   /* else jansson would open /dev/urandom with its first object */
         if (watch_socket() < 0 || confine(user) < 0)
                 return 125;
         while (serve_one(policies, &err, &text, &size) && !tree_is_worn())
