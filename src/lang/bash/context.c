@@ -1,13 +1,13 @@
 /*
  * Executes texts in one persistent Bash (docs/protocols/runner-channel.md).
  *
- * Bash cannot receive packets, so this program serves the channel and drives a Bash.  The Bash is interactive,
- * without a terminal: only an interactive Bash stays at its top level after an interrupted command or a failed
- * expansion, and continues with the next line.  A loaded object (reader.c) reads the texts in place of standard
- * input, so the texts are executed as if typed in a login shell, without any command of ours between them.  The
- * shell opens our descriptors by their names in /proc, so its commands inherit none of them.
+ * Bash cannot receive packets, so this program serves the channel and drives a Bash.  The Bash is interactive, without
+ * a terminal: only an interactive Bash stays at its top level after an interrupted command or a failed expansion, and
+ * continues with the next line.  A loaded object (reader.c) reads the texts in place of standard input, so the texts
+ * are executed as if typed in a login shell, without any command of ours in between.  The shell opens our descriptors
+ * by their names in /proc, so its commands do not inherit our descriptors.
  *
- * Linked statically, with only such code of ours as needs no library of the image.
+ * Linked statically, and only with code independent of the image's libraries.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define CHANNEL_FD 3
 #define BROKEN_EXIT 70
 #define TEXT_MAX 4000
-/* for those who are on their way, a millisecond after each other; then they are interrupted, too */
+/* for processes on their way to a command, 1 ms apart; then the interrupt is sent anyway */
 #define SETTLE_LOOKS 2000
 #define SETTLE_TICKS 3          /* of CPU time, after which the shell is not on its way but busy */
 #define AGAIN_FIRST_MS 300
@@ -39,12 +39,12 @@
 
 static struct {
         pid_t pid;
-        int go;                 /* what its reader waits at */
-        int reports;            /* what that tells */
+        int go;                 /* the reader waits for a byte */
+        int reports;            /* lines from the reader */
         int code;               /* files in memory */
         int settings;
         int signals;
-        char told[64];          /* a line of reports that is not complete yet */
+        char told[64];          /* an incomplete line of reports */
         size_t told_len;
 } shell;
 
@@ -96,7 +96,7 @@ static void send_error(const char *type, const char *message, int status)
         send_json(CHANNEL_ERROR, json_pack("{s:s, s:s, s:i}", "type", type, "message", message, "status", status));
 }
 
-/* The document of one EXECUTE, or NULL at the end of file. */
+/* The document of an EXECUTE, or NULL at the end of file. */
 static json_t *receive(void)
 {
         static uint8_t frame[CHANNEL_FRAME_MAX + 1];
@@ -134,7 +134,7 @@ static json_t *receive(void)
 
 /* ---- the shell ---- */
 
-/* A descriptor at the number that the shell opens it by. */
+/* Move a descriptor to the number known to the shell. */
 static int put_at(int fd, enum reader_fd number)
 {
         if (fd < 0 || dup3(fd, number, O_CLOEXEC) < 0)
@@ -148,7 +148,7 @@ static void open_files(void)
         int go[2], reports[2];
         if (pipe2(go, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
                 die(BROKEN_EXIT, "pipe: %s", strerror(errno));
-        /* Those that stay where they are get numbers that nothing else wants. */
+        /* The ends of this process get numbers above the shell's. */
         shell.go = fcntl(go[1], F_DUPFD_CLOEXEC, READER_SETTINGS_FD + 1);
         shell.reports = fcntl(reports[0], F_DUPFD_CLOEXEC, READER_SETTINGS_FD + 1);
         close(go[1]);
@@ -163,8 +163,8 @@ static void open_files(void)
 }
 
 /*
- * What the shell reads from its standard input.  The reader has no builtin, so `enable` fails; the second line is read
- * where that is not what failed.
+ * The shell's standard input at its start.  The reader has no builtin, so `enable` fails in any case; the second line
+ * is read only if the load has failed.
  */
 static const char beginning[] =
         "unset HISTFILE; set +o history; history -c; enable -f '%s' reader 2>/dev/null || :\n"
@@ -189,7 +189,7 @@ static void start_shell(const char *reader)
         if (shell.pid < 0)
                 die(BROKEN_EXIT, "fork: %s", strerror(errno));
         if (shell.pid == 0) {
-                /* That it has no terminal is nobody's business; its reader gives it our standard error. */
+                /* Hides the complaint about the missing terminal; the reader restores our standard error. */
                 int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
                 setpgid(0, 0);
                 sigemptyset(&mask);
@@ -249,12 +249,12 @@ static void tell_execution(const json_t *request)
                 die(BROKEN_EXIT, "no memory for the variables of an execution");
         buf_done(&settings);
         if (write(shell.go, "", 1) < 0)
-                return;   /* it has ended, and that is seen elsewhere */
+                return;   /* the shell has ended, and its end is seen elsewhere */
 }
 
-/* ---- is it Bash at all? ---- */
+/* ---- syntax check ---- */
 
-/* `bash -n` on the code, and what it said.  Its status. */
+/* `bash -n` on the code, with its message.  Returns its status. */
 static int check(bool extglob, char *message, size_t size)
 {
         int errors[2], status;
@@ -319,7 +319,7 @@ static void refuse(const char *code, char *message, bool quiet)
         free(text);
 }
 
-/* Puts the code where the shell finds it.  Whether it is one that Bash can read; if not, that was told. */
+/* Put the code into the shell's file.  False: Bash cannot read the code, and the error was reported. */
 static bool accept_code(const json_t *request)
 {
         const json_t *code = json_object_get(request, "code");
@@ -360,7 +360,7 @@ static bool next_report(char ret[static sizeof shell.told])
         return true;
 }
 
-/* The shell has ended, by exit or a signal.  The engine is to see it as it was. */
+/* The shell has ended, by exit or a signal.  Exit alike, for the engine. */
 static _Noreturn void follow_shell(int status)
 {
         if (WIFEXITED(status))
@@ -368,7 +368,7 @@ static _Noreturn void follow_shell(int status)
         _exit(128 + WTERMSIG(status));
 }
 
-/* Takes the signals that came; whether one was SIGINT. */
+/* Take the pending signals; true: with a SIGINT. */
 static bool take_signals(void)
 {
         struct signalfd_siginfo info;
@@ -383,7 +383,7 @@ static bool take_signals(void)
         return interrupted;
 }
 
-/* What /proc/PID/NAME says; "" for who has gone. */
+/* The text of /proc/PID/NAME; "" for a process gone. */
 static const char *read_proc(pid_t pid, const char *name, char *text, size_t size)
 {
         char path[48];
@@ -394,9 +394,7 @@ static const char *read_proc(pid_t pid, const char *name, char *text, size_t siz
         return text;
 }
 
-/*
- * The state of a process, a letter of proc_pid_stat(5), or 0; its group, and the CPU time that it has used, in ticks.
- */
+/* The state of a process, a letter of proc_pid_stat(5), or 0; its group, and its CPU time in ticks. */
 static char look_at(pid_t pid, pid_t *ret_group, unsigned long *ret_ticks)
 {
         char text[1024], state;
@@ -411,7 +409,7 @@ static char look_at(pid_t pid, pid_t *ret_group, unsigned long *ret_ticks)
         return state;
 }
 
-/* The signals that it has handlers for, as the kernel writes them. */
+/* The signals with handlers, as written by the kernel. */
 static bool handlers_of(pid_t pid, char ret[static 17])
 {
         char text[4096];
@@ -420,8 +418,8 @@ static bool handlers_of(pid_t pid, char ret[static 17])
 }
 
 /*
- * Whether one of the shell's group runs that still has the shell's handlers: a copy, and not yet the command that it is
- * to be.
+ * Whether the shell's group has a running process with the shell's handlers: a copy of the shell, before its command is
+ * executed.
  */
 static bool has_copies(void)
 {
@@ -447,9 +445,9 @@ static bool has_copies(void)
 }
 
 /*
- * A copy of the shell that hears an interrupt ends by itself, and the shell, which waits for it, takes that for an
- * answer to the interrupt and goes on with the next command (child_caught_sigint in job_table.c of Bash).  So those who
- * are on their way are let arrive first: copies at their command, and the shell where it waits.
+ * An interrupted copy of the shell ends by itself.  The shell, waiting for the copy, takes its end for an answer to the
+ * interrupt and goes on with the next command (child_caught_sigint in job_table.c of Bash).  So processes on their way
+ * arrive first: copies at their command, and the shell at its wait.
  */
 static void settle(void)
 {
@@ -486,14 +484,14 @@ static int await_status(void)
                         else if (report[0] == 'e' && begun)
                                 return (int)strtol(report + 1, NULL, 10);
                 }
-                /* Before it has begun the shell takes an interrupt for one of before. */
+                /* Until the execution has begun, the shell takes an interrupt for an earlier execution. */
                 if (begun && interrupted) {
                         interrupt_shell();
                         interrupted = false;
                         again_ms = again_ms < 0 ? AGAIN_FIRST_MS : again_ms < AGAIN_LAST_MS ? again_ms * 2 : again_ms;
                 }
                 int n = poll(fds, 2, again_ms);
-                /* A command that was just being forked may have missed it. */
+                /* A command just being forked may have missed the interrupt. */
                 if (n == 0 || take_signals())
                         interrupted = true;
         }
@@ -561,7 +559,7 @@ int main(int argc, char **argv)
                 struct pollfd fds[] = { { .fd = CHANNEL_FD, .events = POLLIN },
                         { .fd = shell.signals, .events = POLLIN } };
                 poll(fds, 2, -1);
-                take_signals();   /* nothing goes on that could be interrupted */
+                take_signals();   /* nothing runs, so nothing is interrupted */
                 if (!fds[0].revents)
                         continue;
                 json_t *request = receive();

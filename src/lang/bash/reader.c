@@ -49,7 +49,7 @@ extern struct {
 
 enum { DISCARD = 2, EX_BADUSAGE = 2 };
 
-/* Of variables.h: a scope of variables as a builtin has it that stands behind assignments. */
+/* Of variables.h: a scope of variables as for a builtin behind assignments. */
 #define VC_BLTNENV 0x08
 
 extern int current_command_line_count, current_command_number, last_command_exit_value, line_number, need_here_doc,
@@ -76,14 +76,14 @@ void termsig_handler(int sig);
 static struct {
         pid_t shell, context;
         char *settings;                 /* shared with the other side */
-        const char *text;               /* of the execution that goes on, or NULL */
+        const char *text;               /* of the current execution, or NULL */
         size_t len, at;
         bool has_streams;
-        bool protected;                 /* the shell tells when it throws all away that it was doing */
+        bool protected;                 /* the shell calls note_thrown() when it discards its work */
         bool thrown;
         struct var_context *scope;      /* of the variables of this execution alone */
         int commands, status;           /* as the execution began */
-        int ungot;                      /* a character that was given back, or EOF */
+        int ungot;                      /* a character given back, or EOF */
 } reader = { .ungot = EOF };
 
 static char empty[8];
@@ -112,9 +112,7 @@ static void leave_scope(void)
         reader.scope = NULL;
 }
 
-/*
- * Called as the shell goes back to its top level, by an error or an interrupt; what is in functions has been left then.
- */
+/* Called as the shell goes back to its top level, by an error or an interrupt; all functions have been left. */
 static void note_thrown(char *arg)
 {
         (void)arg;
@@ -130,7 +128,7 @@ static void protect(void)
         reader.thrown = false;
 }
 
-/* As `cd`. */
+/* Change the folder, like `cd`. */
 static void enter_folder(char *folder)
 {
         const char *before = get_string_value("PWD");
@@ -171,7 +169,7 @@ static void read_code(void)
                 close(fd);
 }
 
-/* Standard error was away while the shell said that it has no terminal. */
+/* Standard error was away while the shell complained about the missing terminal. */
 static void take_streams(void)
 {
         int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -179,7 +177,7 @@ static void take_streams(void)
         dup2(3, 2);
         close(3);
         close(null);
-        /* As `bash -i` begins. */
+        /* The value at the start of `bash -i`. */
         bind_variable("_", BASH, 0);
         reader.has_streams = true;
 }
@@ -197,9 +195,9 @@ static void begin(void)
                         termsig_handler(terminating_signal);
         }
         if (n != 1)
-                _exit(0);       /* nobody is there that could ask for one */
+                _exit(0);       /* no process is left to ask for an execution */
         close(fd);
-        /* Interrupts of before were for what has ended. */
+        /* Earlier interrupts were for earlier executions. */
         interrupt_state = 0;
         protect();
         read_code();
@@ -215,7 +213,7 @@ static void begin(void)
 static void end(void)
 {
         char line[32];
-        /* What was without a command has no status, and leaves that of before. */
+        /* Text without a command has no status, and leaves the status of before. */
         bool none = reader.commands == current_command_number && reader.status == last_command_exit_value;
         leave_scope();
         if (reader.len > 0)
@@ -225,9 +223,7 @@ static void end(void)
         tell(line);
 }
 
-/*
- * A copy of the shell that outlived an interrupt is no shell, and who waits for it is to see that it was interrupted.
- */
+/* A copy of the shell after an interrupt is no shell, and its parent is to see the interrupt. */
 static void end_copy(void)
 {
         signal(SIGINT, SIG_DFL);
@@ -235,7 +231,7 @@ static void end_copy(void)
         _exit(128 + SIGINT);
 }
 
-/* At the beginning of a line: of a command, or of what goes on with it. */
+/* At the beginning of a line: of a command, or of its continuation. */
 static void begin_line(bool command)
 {
         if (getpid() != reader.shell)
@@ -249,7 +245,7 @@ static void begin_line(bool command)
         }
 }
 
-/* A command that the text leaves open, as by an alias.  At the end of its input the shell would end. */
+/* A command left open by the text, as by an alias.  At the end of its input the shell would end. */
 static void refuse_rest(void)
 {
         parser_error(line_number, "syntax error: unexpected end of file");
@@ -268,7 +264,7 @@ static int next_of_text(void)
         return is_open ? '\n' : EOF;
 }
 
-/* What Bash calls for a character of its input. */
+/* Called by Bash for a character of its input. */
 static int get(void)
 {
         int c = reader.ungot;
