@@ -14,10 +14,10 @@
 
 #include "lang/python/run/channel.h"
 
-#define WAITING 4                      /* a case may last so many times its wall-clock limit, if it waits for the CPU */
-#define LOOK_MS 100                    /* several threads use up CPU time faster than it passes */
-#define CPUCLOCK_SCHED 2               /* MAKE_PROCESS_CPUCLOCK() of the kernel: what clock_getcpuclockid(3) gives */
-#define FILE_MAX (64 * MIB)            /* of what a case writes, its output too, which is in memory */
+#define WAITING 4                      /* factor of the wall-clock limit for a case waiting for the CPU */
+#define LOOK_MS 100                    /* several threads use CPU time faster than time passes */
+#define CPUCLOCK_SCHED 2               /* MAKE_PROCESS_CPUCLOCK() of the kernel, as in clock_getcpuclockid(3) */
+#define FILE_MAX (64 * MIB)            /* written by a case, with its output, which is in memory */
 #define HEADER 8                       /* of a message: its length */
 #define USUAL 4096                     /* bytes of a message for which nothing is allocated */
 
@@ -51,7 +51,7 @@ static int enter(const struct case_rules *rules, const int outputs[2], int write
         return writer;
 }
 
-/* ---- in the one that waits ---- */
+/* ---- in the waiting process ---- */
 
 struct guard {
         const struct case_rules *rules;
@@ -66,11 +66,11 @@ static double cpu_of(pid_t pid)
 {
         struct timespec used;
         if (clock_gettime((clockid_t)((~(unsigned)pid << 3) | CPUCLOCK_SCHED), &used) < 0)
-                return 0;   /* it is no more */
+                return 0;   /* gone */
         return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* What there is, as far as it is wanted.  False when nothing will come any more. */
+/* Read the available bytes, up to the limit.  False: no more bytes will come. */
 static bool take_message(struct guard *guard)
 {
         char bytes[USUAL];
@@ -85,7 +85,7 @@ static bool take_message(struct guard *guard)
         }
 }
 
-/* When all is there, the end of the pipe says nothing more than the end of the process. */
+/* After a whole message, the end of the pipe only means the end of the process. */
 static bool is_whole(const struct guard *guard)
 {
         uint64_t len;
@@ -97,7 +97,7 @@ static bool is_whole(const struct guard *guard)
         return guard->message->len - HEADER >= le64toh(len);
 }
 
-/* In which the process was ready to run and had no CPU: the second number of /proc/PID/schedstat, in ns. */
+/* The time without a CPU while ready to run: the second number of /proc/PID/schedstat, in ns. */
 static double waited_by(pid_t pid)
 {
         char path[64], text[128], *end;
@@ -136,21 +136,21 @@ static int patience_ms(const struct guard *guard)
         return left_ms < 1 ? 1 : left_ms > LOOK_MS ? LOOK_MS : (int)left_ms;
 }
 
-/* Wait for the end of the process, and bring it about when a limit is reached. */
+/* Wait for the end of the process, and kill the process at a limit. */
 static void watch_case(struct guard *guard, int process)
 {
         struct pollfd on[] = { { process, POLLIN, 0 }, { guard->reader, POLLIN, 0 },
                 { guard->rules->channel_fd, 0, 0 } };
         while (!(on[0].revents & POLLIN)) {
                 for (size_t i = 0; i < ARRAY_LEN(on); i++)
-                        on[i].revents = 0;   /* poll() leaves them when a signal ends it */
+                        on[i].revents = 0;   /* poll() leaves old events when a signal ends the call */
                 poll(on, guard->end->reason ? 2 : 3, guard->end->reason ? -1 : patience_ms(guard));
                 if (on[1].revents) {
                         bool more = take_message(guard) && !is_whole(guard);
                         on[1].fd = more ? guard->reader : -1;
                         if (guard->message->len > guard->rules->message_max)
                                 kill(guard->pid,
-                                        SIGKILL); /* that is no result, and who writes it would wait for a reader */
+                                        SIGKILL); /* too long for a result, and the writer would wait for a reader */
                 }
                 if (on[0].revents || guard->end->reason)
                         continue;
@@ -160,7 +160,7 @@ static void watch_case(struct guard *guard, int process)
         }
 }
 
-/* Whoever the case has started.  In a sandbox nobody is there but us and the first process, which signals spare. */
+/* Kill all processes of the case.  In a sandbox kill(2) with -1 spares only us and the first process. */
 static void kill_rest(const struct guard *guard)
 {
         kill(guard->rules->alone ? -1 : -guard->pid, SIGKILL);
@@ -174,7 +174,7 @@ static void reap(struct guard *guard)
         guard->end->cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
         guard->end->memory = (unsigned long)used.ru_maxrss * 1024;
-        /* The first process of a sandbox inherits those that the case has left. */
+        /* The first process of a sandbox inherits the children left by the case. */
         while (getpid() == 1 && (waitpid(-1, NULL, 0) >= 0 || errno == EINTR))
                 ;
 }
@@ -225,7 +225,7 @@ int case_run(const struct case_rules *rules, pid_t (*fork)(void), struct case_en
         return 0;
 }
 
-/* ---- what it told ---- */
+/* ---- messages of a case ---- */
 
 bool case_is_plain(const char *message, size_t len, const char *ending)
 {

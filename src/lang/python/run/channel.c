@@ -10,7 +10,7 @@
 
 int channel_move_away(int fd)
 {
-        static const int lowest[] = { CHANNEL_USUAL_FD, 200, 20 };   /* one that is not above RLIMIT_NOFILE */
+        static const int lowest[] = { CHANNEL_USUAL_FD, 200, 20 };   /* the first below RLIMIT_NOFILE */
         for (size_t i = 0; i < ARRAY_LEN(lowest); i++) {
                 int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest[i]);
                 if (high >= 0) {

@@ -1,5 +1,5 @@
 /*
- * _cold: what an interpreter that was started for one program has of C.  The zygote has the same, and more, in
+ * _cold: the C functions of an interpreter started for a single program.  The zygote has the same, and more, in
  * _caisson.
  */
 #include "lang/python/run/constants.h"

@@ -14,7 +14,7 @@ static bool is_same_number(double one, double other)
         return one == other && signbit(one) == signbit(other);   /* 0.0 is not -0.0 */
 }
 
-/* As keys of the compiler's table are (_PyCode_ConstantKey() in Objects/codeobject.c). */
+/* Equality as for the keys of the compiler's table (_PyCode_ConstantKey() in Objects/codeobject.c). */
 static bool is_same(PyObject *one, PyObject *other)
 {
         if (one == other || Py_TYPE(one) != Py_TYPE(other))
@@ -35,8 +35,8 @@ static bool is_same(PyObject *one, PyObject *other)
 }
 
 /*
- * One that is the same among these constants, in tuples of them, and in the functions among them.  A new reference, or
- * NULL without an error.
+ * An equal constant among these constants, in tuples inside, and in functions inside.  A new reference, or NULL without
+ * an error.
  */
 static PyObject *find(PyObject *constants, PyObject *wanted, PyTypeObject *code_type)
 {
@@ -61,7 +61,7 @@ static PyObject *find(PyObject *constants, PyObject *wanted, PyTypeObject *code_
 
 static PyObject *shared(PyObject *constants, PyObject *one, PyTypeObject *code_type);
 
-/* The tuple with what is shared in it, or the tuple itself.  A new reference; NULL with an error. */
+/* The tuple with its items shared, or the tuple itself.  A new reference; NULL with an error. */
 static PyObject *shared_tuple(PyObject *constants, PyObject *tuple, PyTypeObject *code_type)
 {
         Py_ssize_t n = PyTuple_Size(tuple), changed = 0;
@@ -105,7 +105,7 @@ static PyObject *shared_code(PyObject *constants, PyObject *code, PyTypeObject *
         return result;
 }
 
-/* What stands for a constant.  A new reference; NULL with an error. */
+/* The replacement of a constant.  A new reference; NULL with an error. */
 static PyObject *shared(PyObject *constants, PyObject *one, PyTypeObject *code_type)
 {
         if (Py_TYPE(one) == code_type)

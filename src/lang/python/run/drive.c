@@ -18,7 +18,7 @@ static PyObject *generator, *main_module, *hook_before, *getters[FUNCTIONS_N], *
 
 PyObject *(*drive_run)(PyObject *code, PyObject *last, PyObject *names) = drive_execute;
 
-/* As exec() and eval() do (Python/bltinmodule.c), without one call more for a program that counts how deep it is. */
+/* Like exec() and eval() (Python/bltinmodule.c), without another call: a program may count its depth. */
 static PyObject *execute(PyObject *code, PyObject *names)
 {
         if (!PyDict_GetItemString(names, "__builtins__") &&
@@ -36,7 +36,7 @@ PyObject *drive_execute(PyObject *code, PyObject *last, PyObject *names)
                 Py_DecRef(value);
                 value = execute(last, names);
         }
-        /* A signal that came in the program's last operation is still the program's. */
+        /* A signal during the program's last operation is still the program's. */
         if (value && Py_MakePendingCalls() < 0) {
                 Py_DecRef(value);
                 value = NULL;
@@ -50,7 +50,7 @@ static PyObject *nothing(void)
         return Py_None;
 }
 
-/* The functions that are set.  Setting None first: what traces is not to see the other call. */
+/* Take the tracing functions.  None is set first: a tracing function must not see the other call. */
 static PyObject *take_tracing(void)
 {
         PyObject *found[FUNCTIONS_N];
@@ -80,7 +80,7 @@ static bool give_tracing(PyObject *tracing)
         return true;
 }
 
-/* The exception that is set, with its traceback, and no longer set. */
+/* Take the current exception, with its traceback. */
 static PyObject *take_error(void)
 {
         PyObject *type, *error, *trace;
@@ -104,7 +104,7 @@ static PyObject *work(PyObject *asked)
         return PyObject_CallObject(what, given);
 }
 
-/* (error, value, tracing) of what was asked for, which is ours. */
+/* (error, value, tracing) for a request; takes its reference. */
 static PyObject *reply_to(PyObject *asked)
 {
         PyObject *value = work(asked), *error = value ? nothing() : take_error();
@@ -113,7 +113,7 @@ static PyObject *reply_to(PyObject *asked)
         return Py_BuildValue("(NNN)", error, value ? value : nothing(), tracing);
 }
 
-/* What the generator has returned; NULL with the error that ended it. */
+/* The value returned by the generator; NULL with its error. */
 static PyObject *drive(void)
 {
         PyObject *reply = nothing(), *asked;
@@ -129,7 +129,7 @@ static PyObject *drive(void)
         return result;
 }
 
-/* As the interpreter does behind the main file. */
+/* Flush a stream, like the interpreter after the main file. */
 static void flush(const char *name)
 {
         PyObject *stream = PySys_GetObject(name), *result = stream ? PyObject_CallMethod(stream, "flush", NULL) : NULL;
@@ -137,7 +137,7 @@ static void flush(const char *name)
         PyErr_Clear();
 }
 
-/* An error of ours is told, and ends the interpreter; the interrupt that it was started with would else. */
+/* An error of ours is printed and ends the interpreter, before the interrupt of its start would. */
 static void tell_own_error(void)
 {
         if (PyErr_ExceptionMatches(PyExc_SystemExit))
@@ -146,10 +146,7 @@ static void tell_own_error(void)
         PyErr_SetObject(PyExc_SystemExit, Py_True);
 }
 
-/*
- * Sets the SystemExit that the interpreter ends with; or nothing, and it dies of the interrupt that it was started
- * with.
- */
+/* Set the SystemExit of the interpreter; or nothing, and the interpreter dies of the interrupt of its start. */
 static PyObject *end_with(PyObject *result)
 {
         PyObject *ending, *tracing;
@@ -173,7 +170,9 @@ static void forget_start(void)
         PySys_SetObject("excepthook", hook_before);
 }
 
-/* Calls that lead to a hook and not to a main file: before Python 3.12 they count as the program's recursion. */
+/*
+ * Calls on the way to a hook, but not to a main file: before Python 3.12 such calls count as the program's recursion.
+ */
 #define DEEPER 1
 
 static PyObject *hook(PyObject *self, PyObject *args)

@@ -13,15 +13,15 @@
 
 #define FASTPATH_MESSAGE 4096
 #define PLAIN_MESSAGE 512
-#define LENGTH_SIZE 8   /* of what a case's process tells */
-#define OUTPUT_MAX 8192 /* bytes of a program's output that need no Python to be told */
+#define LENGTH_SIZE 8   /* of a message from the process of a case */
+#define OUTPUT_MAX 8192 /* bytes of a program's output reported without Python */
 
 struct grading {
         struct where to;
         struct case_rules rules;   /* but for times, which are each case's own */
         PyObject *endings;
         PyObject *functions, *builtins, *hooks, *sys, *streams, *flush;   /* to look through */
-        PyObject *coroutine, *run_coroutine;   /* a type; and what to do with one */
+        PyObject *coroutine, *run_coroutine;   /* a type, and its runner */
         PyObject *answer;
         PyObject *all_builtins, *last_words;   /* or NULL */
 };
@@ -29,11 +29,11 @@ struct grading {
 struct call {
         Py_ssize_t index;
         double cpu_s, wall_s;
-        Py_ssize_t keep;       /* bytes to be told of the output of a main program; -1: the case is a call */
+        Py_ssize_t keep;       /* reported bytes of the output of a main program; -1: the case is a call */
         PyObject *function, *arguments, *named;   /* function is NULL: there is none */
 };
 
-/* Of two streams the TextIOWrapper and the FileIO below it, flushed before the call: what they were in memory then. */
+/* The TextIOWrapper and the FileIO of two streams, flushed before the call: their memory at the time. */
 #define PARTS 4
 #define PART_MAX 512
 struct part {
@@ -43,8 +43,8 @@ struct part {
 };
 
 /*
- * What is in a dict and not in the other one.  In Python each look at an object counts a reference, which copies the
- * page that it is in; this only reads.  NULL when there is no more.
+ * The next name of a dict missing in the other dict.  In Python each look at an object counts a reference, which copies
+ * the object's page; this function only reads.  NULL: no more names.
  */
 static PyObject *next_unknown_name(PyObject *names, PyObject *known, bool compare_values, Py_ssize_t *at)
 {
@@ -77,7 +77,7 @@ PyObject *grader_unknown_names(PyObject *self, PyObject *args)
 
 /* ---- in the case's process ---- */
 
-/* hooks: of each kind what tells it, and what sets it. */
+/* hooks: of each kind the getter and the setter. */
 static bool has_hooks(PyObject *hooks)
 {
         for (Py_ssize_t i = 0; i < PyTuple_Size(hooks); i += 2) {
@@ -89,7 +89,7 @@ static bool has_hooks(PyObject *hooks)
         return false;
 }
 
-/* Before there is a frame of ours for them. */
+/* Unset the hooks before the next frame of ours. */
 static void drop_hooks(PyObject *hooks)
 {
         for (Py_ssize_t i = 1; i < PyTuple_Size(hooks); i += 2)
@@ -114,7 +114,7 @@ static char *write_number(long long number, char *end)
 
 #define NUMBER_SIZE 24
 
-/* The canonical form of what most functions return, in `room` or elsewhere.  NULL for any other value. */
+/* The canonical form of the usual return values, in `room` or elsewhere.  NULL for any other value. */
 static const char *plain_text(PyObject *value, char room[static NUMBER_SIZE])
 {
         int overflow;
@@ -129,7 +129,7 @@ static const char *plain_text(PyObject *value, char room[static NUMBER_SIZE])
         return overflow ? NULL : write_number(number, room + NUMBER_SIZE - 1);
 }
 
-/* False if those of the program are others. */
+/* False if the program's streams are of another kind. */
 static bool remember(const struct grading *grading, struct part parts[PARTS])
 {
         if (PyTuple_Size(grading->streams) != PARTS)
@@ -148,8 +148,8 @@ static bool remember(const struct grading *grading, struct part parts[PARTS])
 }
 
 /*
- * Whether there is nothing to flush: all is as it was when that had been done, and nobody put a function in its place.
- * To do it again would touch five pages for each.
+ * Whether there is nothing to flush: all parts are as after the last flush, and no function was replaced.  Another
+ * flush would touch five pages for each.
  */
 static bool are_flushed(const struct grading *grading, const struct part parts[PARTS])
 {
@@ -183,7 +183,7 @@ static char *add(char *at, const char *end, const char *text)
         return *text ? NULL : at;
 }
 
-/* What tell_outcome() in cases.py makes of a plain value, and its end.  Returns if there is more to it. */
+/* tell_outcome() in cases.py for a plain value, and the end of the process.  Returns for other cases. */
 static void end_plainly(const struct grading *grading, PyObject *value, const struct part *parts, int writer)
 {
         char message[PLAIN_MESSAGE], number[NUMBER_SIZE];
@@ -206,7 +206,7 @@ static void end_plainly(const struct grading *grading, PyObject *value, const st
         _exit(io_write_all(writer, message, (size_t)(rest - message)) < 0 ? 1 : 0);
 }
 
-/* The exception that is set, as `except` has it; NULL if there is none. */
+/* The current exception, as for `except`; NULL if there is none. */
 static PyObject *caught(void)
 {
         PyObject *type, *error, *trace;
@@ -219,10 +219,10 @@ static PyObject *caught(void)
         return error;
 }
 
-/* Who has asked is told, and not who else has come back: a program may fork. */
+/* Only the process of the call answers: a program may fork, and its copies come back here, too. */
 static _Noreturn void answer(const struct grading *grading, const struct call *call, int writer)
 {
-        long pid = syscall(SYS_getpid);   /* the C library's is in text that nothing else needs */
+        long pid = syscall(SYS_getpid);   /* the C library's getpid() is in otherwise unused text */
         struct part parts[PARTS];
         bool are_known = remember(grading, parts);
         PyObject *value = PyObject_Call(call->function, call->arguments, PyDict_Size(call->named) ? call->named : NULL);
@@ -236,10 +236,10 @@ static _Noreturn void answer(const struct grading *grading, const struct call *c
         PyErr_Clear();
         drop_hooks(grading->hooks);
         PyObject_CallFunction(grading->answer, "OOi", value ? value : Py_None, error ? error : Py_None, writer);
-        _exit(1);   /* it should not come back */
+        _exit(1);   /* not reached */
 }
 
-/* ---- in the one that waits ---- */
+/* ---- in the waiting process ---- */
 
 static bool is_empty(int fd)
 {
@@ -247,7 +247,7 @@ static bool is_empty(int fd)
         return fstat(fd, &about) == 0 && about.st_size == 0;
 }
 
-/* Whether a case ended as most do: it told of a plain value, by one of these endings, and did nothing else. */
+/* Whether a case ended in the usual way: with a plain value, one of the endings, and nothing else. */
 static bool is_usual(const struct case_end *end, PyObject *endings)
 {
         uint64_t told;
@@ -265,11 +265,11 @@ static bool is_usual(const struct case_end *end, PyObject *endings)
         return false;
 }
 
-/* As send() of the Grader in cases.py does. */
+/* Like send() of the Grader in cases.py. */
 static void tell_end(const struct where *to, Py_ssize_t index, const struct case_end *end)
 {
         char text[FASTPATH_MESSAGE + 200];
-        /* Not as floating point: a program may have set a locale whose decimal point is a comma. */
+        /* Not as floating point: a program may have set a locale with a decimal comma. */
         unsigned long cpu_us = (unsigned long)(end->cpu_s * 1e6), wall_us = (unsigned long)(end->wall_s * 1e6);
         int len = snprintf(text, sizeof text,
                 "E{\"op\":\"result\",\"i\":%zd,\"cpu_ms\":%lu.%03lu,\"wall_ms\":%lu.%03lu,\"memory\":%lu,\"stdout\":\"\",\"stderr\":\"\",%.*s",
@@ -294,8 +294,8 @@ static char *put_text(char *at, const char *text, size_t len)
 }
 
 /*
- * Tell of a main program as tell_end() in main_program.py does.  false: there is more to it than a short output and an
- * exit status.
+ * Report the end of a main program as tell_end() in main_program.py does; false: more than a short output and an exit
+ * status.
  */
 static bool tell_program(const struct where *to, const struct call *call, const struct case_end *end)
 {
@@ -319,7 +319,7 @@ static bool tell_program(const struct where *to, const struct call *call, const 
         return true;
 }
 
-/* What there is for Python to do; NULL with an error, or when the case is through. */
+/* The work left for Python; NULL with an error, or when the case is done. */
 static PyObject *run_case(const struct grading *grading, const struct call *call, Py_ssize_t position,
         pid_t (*fork)(void))
 {
@@ -345,7 +345,7 @@ static PyObject *run_case(const struct grading *grading, const struct call *call
         return NULL;
 }
 
-/* The end of Grader.run(), unless there is more to tell. */
+/* The end of Grader.run(), unless there is more to report. */
 static void end_grading(const struct grading *grading)
 {
         Py_ssize_t at = 0;
@@ -359,7 +359,7 @@ static void end_grading(const struct grading *grading)
         fastpath_end_process(0, &grading->to);
 }
 
-/* All are read before the first process is there. */
+/* Read all calls before the first process exists. */
 static bool read_calls(PyObject *cases, Py_ssize_t first, struct call *ret)
 {
         for (Py_ssize_t i = first; i < PyTuple_Size(cases); i++) {

@@ -1,10 +1,10 @@
 /*
- * _caisson: what a Python zygote cannot do in Python.  serve() forks, wait() brings the program.
+ * _caisson: the part of a Python zygote in C.  serve() forks, wait() brings the program.
  *
  * The fork is a clone(2) of ours, because the child's parent has to be the outer init (CLONE_PARENT) and its pid
- * namespace that of a sandbox.  What fork(3) does besides is for programs with threads and locks, and a zygote has
- * one thread and holds none: the handlers of pthread_atfork(3) and those of Python (os.register_at_fork) do not run,
- * reset_state.py makes anew what has to be.  What remains is the thread id that the C library keeps (tid_address()).
+ * namespace a sandbox's.  The other work of fork(3) is for programs with threads and locks, and a zygote has a single
+ * thread and holds no lock: the handlers of pthread_atfork(3) and of Python (os.register_at_fork) do not run, and
+ * reset_state.py renews the state of a child.  Only the thread id in the C library remains (tid_address()).
  */
 #include "lang/python/zygote/fastpath.h"
 
@@ -29,9 +29,9 @@
 #include "sandbox/sandbox.h"
 
 static struct plan plan;
-static PyObject *fastpath_argv, *fastpath_env;   /* lists of bytes, or None: what most programs have */
+static PyObject *fastpath_argv, *fastpath_env;   /* lists of bytes, or None: the values of most programs */
 
-/* What a function of ours is for Python: nothing, or the error that it has set. */
+/* The result of a function of ours in Python: None, or NULL with an error. */
 static PyObject *done(int rc, const struct csn_error *err)
 {
         return rc < 0 ? fastpath_error(err) : fastpath_nothing();
@@ -39,9 +39,7 @@ static PyObject *done(int rc, const struct csn_error *err)
 
 /* ---- the fork ---- */
 
-/*
- * pthread_self() is a struct pthread, whose fields move from one glibc to the next; so many of its words are looked at.
- */
+/* pthread_self() is a struct pthread with fields at other places in each glibc, so many of its words are searched. */
 #define PTHREAD_WORDS 512
 extern pid_t _Fork(void) __attribute__((weak));   /* NOLINT(readability-redundant-declaration): since glibc 2.34 */
 
@@ -51,8 +49,8 @@ static int own_tid(void)
 }
 
 /*
- * In a process that _Fork() has made: the first word that had the parent's thread and has this one's.  _exit() as the
- * answer is too narrow.
+ * In a process made by _Fork(): the first word with the parent's thread id before, and with this process's now.  An
+ * exit status is too narrow for the answer.
  */
 static void tell_tid_word(const int *words, const int *before, int parent, int fd)
 {
@@ -84,8 +82,8 @@ static int *probe_tid(void)
 }
 
 /*
- * Where the C library keeps the number of this thread.  A new process has another number, and the library's own fork is
- * not used.  Up to glibc 2.42 it is what the kernel clears at the thread's end; since then the kernel clears another
+ * The place of this thread's number in the C library.  A new process has another number, and the library's own fork is
+ * not used.  Up to glibc 2.42 the kernel clears this word at the thread's end; since then the kernel clears another
  * word, and the library is watched as it forks.
  */
 static int *tid_address(void)
@@ -145,7 +143,7 @@ static bool serve_one(const struct zygote_message *request, int fds[WIRE_FDS_MAX
                 return true;
         }
         if (setns(own_pid_ns, CLONE_NEWPID) < 0)
-                _exit(1);   /* no child of ours may come to be in a sandbox that is another's */
+                _exit(1);   /* no child of ours may start in another's sandbox */
         if (pid < 0) {
                 err_set(&err, CSN_E_SYSTEM, sys, "fork the interpreter");
                 refuse(request->id, &err);
@@ -186,15 +184,15 @@ static pid_t fork_alone(void)
         return tid ? fork_into(0, tid, NULL) : -1;
 }
 
-/* ---- a process that goes the whole way with a sample program (memory_prefault.h) ---- */
+/* ---- training run: a process with a sample program (memory_prefault.h) ---- */
 
 struct sample {
         PyObject *program;      /* NULL: there is none */
-        const char *message;    /* what a role is told by the engine */
+        const char *message;    /* the engine's message to a role */
         Py_ssize_t len;
 };
 
-/* The descriptors that a run has.  What is behind them stays open, and nobody reads it. */
+/* The descriptors of a run.  Their other ends stay open without a reader. */
 static int set_up_training_run(const struct sample *sample, struct csn_error *err)
 {
         int channel[2], outputs[2];
@@ -206,7 +204,8 @@ static int set_up_training_run(const struct sample *sample, struct csn_error *er
 }
 
 /*
- * Takes what a process of ours tells; in that process: 1, and *ret_fd is where to.  Nothing else runs here meanwhile.
+ * Read the answer of a child; in the child: 1, and *ret_fd is the pipe of the answer.  Nothing else runs here
+ * meanwhile.
  */
 static int ask_fork(int *ret_fd, struct csn_error *err)
 {
@@ -225,7 +224,7 @@ static int ask_fork(int *ret_fd, struct csn_error *err)
         return r;
 }
 
-/* Finds out what a run touches.  In the process that does so as that run: true. */
+/* Find the pages touched by a run.  True in the process of the training run. */
 static bool learn_pages(const struct sample *sample)
 {
         struct csn_error err;
@@ -275,7 +274,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
                 refuse(0, &err);
                 return fastpath_error(&err);
         }
-        int own_pid_ns = own_pid_namespace(&err); /* for as long as it serves; a child has it closed by join_enter() */
+        int own_pid_ns = own_pid_namespace(&err); /* while serving; join_enter() closes the descriptor in a child */
         if (own_pid_ns < 0) {
                 refuse(0, &err);
                 return fastpath_error(&err);
@@ -329,9 +328,7 @@ static bool is_list_of(PyObject *list, char *const *texts, size_t n)
         return true;
 }
 
-/*
- * The usual list if that is what it would be: to make one anew, and to compare it, would touch memory that is shared.
- */
+/* The usual list if equal: a new list, and a comparison in Python, would touch shared memory. */
 static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
 {
         if (!is_list_of(usual, texts, n))
@@ -340,7 +337,7 @@ static PyObject *list_or_usual(PyObject *usual, char *const *texts, size_t n)
         return usual;
 }
 
-/* The interpreter and the runner are those of the cold command line, and no argument of the program. */
+/* The interpreter and the runner, as on the cold command line, are no arguments of the program. */
 #define OWN_ARGUMENTS 2
 
 static bool is_dots(const char *name)
@@ -348,7 +345,7 @@ static bool is_dots(const char *name)
         return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Without opendir(3), whose memory would be 32 KiB of what is shared. */
+/* Without opendir(3): its buffer would be 32 KiB of shared memory. */
 static bool is_folder_empty(const char *path)
 {
         auto_fd folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -380,13 +377,13 @@ static PyObject *wait_for_program(PyObject *self, PyObject *none)
         const struct wire_program *program = &taken.program;
         struct csn_error err = { 0 };
         (void)self, (void)none;
-        /* In the home of a guest others are at work.  Looked at now, when nobody waits for us. */
+        /* In the home of a guest other processes are at work.  Checked now, while no client waits. */
         bool was_empty = is_folder_empty(".") && !(plan.shape.flags & WIRE_PERSISTENT);
         PyObject *training_run = fastpath_training_run(fastpath_argv, fastpath_env);
         if (training_run || PyErr_Occurred())
                 return training_run;
         if (join_wait(&plan, &arena, &taken, &err) < 0)
-                _exit(1);   /* it was told */
+                _exit(1);   /* the error was sent */
         size_t own = program->argv_n < OWN_ARGUMENTS ? program->argv_n : OWN_ARGUMENTS;
         PyObject *argv = list_or_usual(fastpath_argv, program->argv + own, program->argv_n - own);
         PyObject *env = list_or_usual(fastpath_env, program->env, program->env_n);
@@ -512,8 +509,8 @@ static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_caisson", "The zyg
 #define OWN_MAPPING_MAX (2 * MIB)
 
 /*
- * Loaded with the interpreter, and not by it (memory_arenas.h).  Nobody else is to see the variable that did it, in
- * proc_pid_environ(5) either.
+ * Loaded with the interpreter by LD_PRELOAD, not by the interpreter (memory_arenas.h).  The variable is to be seen by
+ * no other process, in proc_pid_environ(5) either.
  */
 __attribute__((constructor)) static void begin(void)
 {
@@ -526,8 +523,8 @@ __attribute__((constructor)) static void begin(void)
         explicit_bzero(start, strlen(start));
         arenas_gather();
         /*
-         * When malloc(3) is given back what it has mapped alone, it takes what is not larger from the heap, which is
-         * laid out anew (memory_layout.h).
+         * After free(3) of a block in a mapping of its own, malloc(3) takes blocks up to this size from the heap, which
+         * is laid out anew (memory_layout.h).
          */
         void *volatile large = malloc(OWN_MAPPING_MAX);
         free(large);

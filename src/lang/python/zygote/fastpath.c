@@ -14,7 +14,7 @@
 #include "lang/python/zygote/memory_prefault.h"
 #include "sandbox/sandbox.h"
 
-/* What there is to know, by the names that Python gives it. */
+/* Objects needed here, by their names in Python. */
 enum name {
         ARGUMENTS,
         ENTRIES,
@@ -105,15 +105,15 @@ static const char *const texts[NAMES_N] = {
         [GET_DEBUG] = "get_debug",
 };
 
-static PyObject *own[NAMES_N];   /* or NULL, all of them: no run is usual */
+static PyObject *own[NAMES_N];   /* all NULL: no run takes the fast path */
 static struct where channel;
 static bool has_channel, has_begun;
 static PyObject *program_text;   /* from start() on */
 
-static PyObject *trained;      /* the program, whose caller has it for good */
+static PyObject *trained;      /* the program; the caller keeps a reference for good */
 static int training_run_fd;
 
-#define FASTPATH_THREAD 2           /* as reset_state.py has it */
+#define FASTPATH_THREAD 2           /* as in reset_state.py */
 
 PyObject *fastpath_nothing(void)
 {
@@ -133,7 +133,7 @@ void fastpath_train(PyObject *program, int answer_fd)
         training_run_fd = answer_fd;
 }
 
-/* A grader that thinks it is alone would end what runs beside it, and here that is the zygote. */
+/* A grader alone in its sandbox would kill all other processes, in a training run the zygote. */
 static bool is_not_alone(void)
 {
         PyObject *options = PyObject_GetAttrString(own[RUN], "options"), *no = PyUnicode_FromString("0");
@@ -153,7 +153,7 @@ PyObject *fastpath_training_run(PyObject *arguments, PyObject *entries)
                 PyBytes_AsString(trained), PyBytes_Size(trained));
 }
 
-/* What a run has must not be held by us when Python takes it down. */
+/* Drop our references before Python takes down the objects of a run. */
 static void drop(void)
 {
         for (int i = 0; i < NAMES_N; i++) {
@@ -165,8 +165,8 @@ static void drop(void)
 }
 
 /*
- * Is registered in place of logging.shutdown() and equal to it: without a handler there is nothing to do, and to find
- * that out in Python is to write to where that function is.
+ * Registered in place of logging.shutdown() and equal to the function: without a handler there is nothing to do, and to
+ * find out in Python is to write to the function's memory.
  */
 static PyObject *logging_shutdown, *logging_handlers;
 
@@ -210,8 +210,9 @@ static bool is_there(enum name name)
 }
 
 /*
- * A number that nobody has hashed or has beside, written anew in its place (PyFloatObject in
- * Include/cpython/floatobject.h, of all versions): to give a module another one is to write to all that leads there.
+ * The value of a float object, overwritten in place (PyFloatObject in Include/cpython/floatobject.h, of all versions):
+ * no hash of the number and no other reference exists.  To rebind the module's attribute would write to its dict and to
+ * a new object.
  */
 static void *number_in(PyObject *number)
 {
@@ -235,12 +236,12 @@ PyObject *fastpath_prepare(PyObject *self, PyObject *names)
                 Py_IncRef(own[i]);
         }
         if (is_there(START_TIME) && !has_number_in(own[START_TIME]))
-                drop();   /* an interpreter whose numbers are not like that: no run is usual */
+                drop();   /* an interpreter with other floats: no run takes the fast path */
         return fastpath_nothing();
 }
 
 /*
- * With room for arguments, though there are none: without it a function prepares itself to be given some by name
+ * With room for arguments, though there are none: without room a function prepares for arguments by name
  * (Python/getargs.c).
  */
 static PyObject *result_of(PyObject *function)
@@ -323,7 +324,7 @@ int fastpath_to_where(PyObject *object, void *ret_where)
         return 1;
 }
 
-/* Python's Channel is as it would be for the usual descriptor. */
+/* Python's Channel has the usual descriptor, unless changed here. */
 static bool open_channel(void)
 {
         has_channel = channel_open(&channel);
@@ -357,7 +358,7 @@ PyObject *fastpath_begin(PyObject *self, PyObject *none)
 
 /* ---- as the program comes ---- */
 
-/* What is in the program's file, if that is all there is at home; or NULL.  The caller owns nothing. */
+/* The content of the program's file, if no other file is at home; or NULL.  A borrowed reference. */
 static PyObject *source_of(PyObject *came)
 {
         PyObject *only = PyTuple_GetItem(came, 2);
@@ -400,7 +401,7 @@ static const char *const hard[] = { "\r", "__future__", "global", "settrace", "s
 static const char *const statements[] = { "async", "class", "def", "for", "if", "try", "while", "with", NULL };
 static const char *const continuations[] = { "elif", "else", "except", "finally", NULL };
 
-/* Where the last statement begins, and how it is to be compiled; NULL if that is not easy to tell. */
+/* The beginning of the last statement, and its mode of compilation; NULL if not easy to find. */
 static const char *find_last(struct piece source, const char **ret_mode)
 {
         for (const char *const *word = hard; *word; word++)
@@ -427,7 +428,7 @@ static const char *find_last(struct piece source, const char **ret_mode)
         return NULL;
 }
 
-/* The last statement behind as many empty lines as there are lines before it. */
+/* The last statement behind as many empty lines as there are lines before. */
 static PyObject *with_lines(struct piece before, struct piece last)
 {
         size_t lines = 0;
@@ -446,7 +447,7 @@ struct parts {
         const char *mode;
 };
 
-/* split_last() in runner.py; without an error if it is not easy. */
+/* split_last() in runner.py; without an error for a text not easy to split. */
 static bool split(PyObject *source, struct parts *ret)
 {
         struct piece all = { PyBytes_AsString(source), 0 };
@@ -488,7 +489,7 @@ static PyObject *compile_before(PyObject *text)
         return own[NOTHING];
 }
 
-/* The mistake in a program is found once, with the warnings on the way to it; Runner.start() tells it. */
+/* The mistake in a program is found once, with the warnings before; Runner.start() reports the mistake. */
 static void keep_mistake(void)
 {
         PyObject *type, *error, *trace;
@@ -511,7 +512,7 @@ static PyObject *compile_parts(const struct parts *parts)
         return pair;
 }
 
-/* The same where a warning is an error: all warnings are told by compile_whole(), in their order. */
+/* compile_parts() with warnings as errors: compile_whole() reports all warnings, in their order. */
 static PyObject *compile_silently(const struct parts *parts)
 {
         if (PyList_Insert(own[FILTERS], 0, own[FAIL]) < 0)
@@ -545,13 +546,13 @@ static void say(int type, const char *payload, size_t len)
                 channel_say(&channel, type, payload, len);
 }
 
-/* What Runner.finish() needs to tell of an error, and a role of its program. */
+/* The source, for Runner.finish() to report an error, and for a role of the program. */
 static bool give_source(void)
 {
         return !program_text || PyObject_SetAttrString(own[RUN], "source", program_text) == 0;
 }
 
-/* Where the program may show pictures: see figures.py.  False with an error. */
+/* For programs with pictures: see figures.py.  False with an error. */
 static bool prepare_to_show(PyObject *source)
 {
         struct piece text = { PyBytes_AsString(source), (size_t)PyBytes_Size(source) };
@@ -584,8 +585,8 @@ PyObject *fastpath_start(PyObject *self, PyObject *came)
 /* ---- the end ---- */
 
 /*
- * Whether something happens when these objects end that a program could tell: a finalizer, or the callback of a weak
- * reference.  What knows neither ends in silence.
+ * Whether a program could notice the end of an object: by a finalizer, or by the callback of a weak reference.  Other
+ * objects end in silence.
  */
 static bool has_end(PyObject *one, PyTypeObject *reference)
 {
@@ -598,8 +599,8 @@ static bool has_end(PyObject *one, PyTypeObject *reference)
                 return callback != Py_None;   /* compared and not looked at */
         }
         if (PyType_IsSubtype(type, reference))
-                return true;   /* and what it says of itself may be code of the program's */
-        /* Of a class of the program's its objects may be ones that no collector knows. */
+                return true;   /* its attributes may be code of the program */
+        /* A class of the program may have objects unknown to the collector. */
         return PyType_IsSubtype(type, &PyType_Type) && PyType_GetSlot((PyTypeObject *)one, Py_tp_finalize);
 }
 
@@ -609,7 +610,7 @@ static bool have_ends(PyObject *objects, PyTypeObject *reference)
         Py_ssize_t n = PyList_Size(objects);
         for (Py_ssize_t i = 0; i < n && !found; i++)
                 found = has_end(PyList_GetItem(objects, i), reference) || PyErr_Occurred();
-        PyErr_Clear();   /* Python 3.9 and before do not tell the slots of their own types */
+        PyErr_Clear();   /* Python 3.9 and before give no slots of their own types */
         return found;
 }
 
@@ -626,7 +627,7 @@ void fastpath_end_process(int status, const struct where *where)
 {
         struct csn_error err;
         char digits[4];
-        fflush(NULL);   /* what C code of the program printed */
+        fflush(NULL);   /* output of C code of the program */
         if (trained)
                 _exit(status || pages_tell(training_run_fd, &err) < 0 ? 1 : 0);
         if (where)
@@ -683,7 +684,7 @@ static bool is_shut_down(void)
         return exits && PyList_Check(exits) && PyList_Size(exits) == PyLong_AsLong(own[EXITS]);
 }
 
-/* Whether it is the stream that a zygote has made, as it was: with one attribute of its own, the mode. */
+/* Whether the stream is the zygote's, unchanged: its only own attribute is the mode. */
 static bool is_ours(const char *name, enum name usual, enum name names)
 {
         return PySys_GetObject(name) == own[usual] && PyDict_Size(own[names]) == 1 &&
@@ -717,7 +718,7 @@ static bool is_none(PyObject *function)
         return result == Py_None;   /* compared and not looked at */
 }
 
-/* Once.  After that, nothing of it is done again: whether there are threads that an exit function has left. */
+/* has_ended: end() is not repeated; has_threads: an exit function has left threads. */
 static bool has_ended, has_threads;
 
 static void end(void)
@@ -736,15 +737,15 @@ static void end(void)
 }
 
 /*
- * What is_plain() and end() do, of a run in which nobody registered an exit function: they may do whatever Python has
- * to know of.
+ * is_plain() and end() for a run without a registered exit function: such a function may do things for Python to know
+ * of.
  */
 static void end_here(PyObject *value)
 {
         if (own[RUN] && has_nothing_to_tell(value) && is_none(own[GET_TRACE]) && is_none(own[GET_PROFILE]) &&
             number_of(own[COUNT_EXITS]) == PyLong_AsLong(own[IDLE_EXITS]))
                 end();
-        PyErr_Clear();   /* likewise */
+        PyErr_Clear();   /* as in end() */
 }
 
 static PyObject *run(PyObject *code, PyObject *last, PyObject *names)

@@ -17,14 +17,14 @@ extern int Py_EnterRecursiveCall(const char *where) __attribute__((weak));
 struct module {
         PyObject *name;
         int place;
-        int needs, needs_n;     /* where its part of needs[] begins, and how long that is */
+        int needs, needs_n;     /* beginning and length of its part of needs[] */
 };
 
-/* Imported ahead: SEEN if the program knows it, or has it no more. */
+/* Modules imported ahead; SEEN: known to the program, or removed. */
 enum { AHEAD, SEEN };
 
 static PyObject *numbers;       /* of modules, by name; NULL: none */
-static PyObject *known;         /* the list of folders that path[] of a module is an index of */
+static PyObject *known;         /* the list of folders indexed by path[] of a module */
 static struct module *modules;
 static int *needs, modules_n;
 static char *states, *shadowed, *passed;
@@ -36,7 +36,7 @@ static int number_of(PyObject *name)
         return number ? (int)PyLong_AsLong(number) : -1;
 }
 
-/* ---- what there is in a folder ---- */
+/* ---- modules in a folder ---- */
 
 static bool is_package(int folder, const char *name)
 {
@@ -45,7 +45,7 @@ static bool is_package(int folder, const char *name)
         return faccessat(folder, path, F_OK, 0) == 0;
 }
 
-/* Whether a name in a folder is that of a module; its length without what comes behind it. */
+/* Whether a name in a folder is a module's; *ret_len is its length without the suffix. */
 static bool is_module(int folder, const char *name, size_t *ret_len)
 {
         const char *end = strchr(name, '.');
@@ -87,7 +87,7 @@ static bool look_at_folder(int folder)
         return found;
 }
 
-/* What is no folder, such as a zip file, has an importer that knows. */
+/* An entry other than a folder, such as a zip file, has an importer to ask. */
 static bool ask_importer(PyObject *entry)
 {
         PyObject *importer = PyImport_GetImporter(entry);
@@ -133,7 +133,7 @@ static int place_of(PyObject *entry)
         return -1;
 }
 
-/* Finds out which modules have a namesake that comes before them. */
+/* Find the modules with a namesake earlier in the path. */
 static bool has_namesakes(void)
 {
         PyObject *path = PySys_GetObject("path");
@@ -151,7 +151,7 @@ static bool has_namesakes(void)
         return found;
 }
 
-/* ---- modules that were imported ahead ---- */
+/* ---- modules imported ahead ---- */
 
 static void see(int i)
 {
@@ -170,7 +170,7 @@ static bool needs_shadowed(const struct module *one)
         return false;
 }
 
-/* Those that have a namesake, and those that import them: as if they had never been imported. */
+/* Modules with a namesake, and their importers: as if never imported. */
 static void drop_shadowed(void)
 {
         bool more = true;

@@ -14,7 +14,7 @@ extern void PyObject_SetArenaAllocator(struct allocator *allocator) __attribute_
 
 #define REGION (64 * MIB)
 
-/* One arena has been, or is, at each place of its size. */
+/* Each place has, or had, an arena of its size. */
 static struct {
         char *place;
         size_t number;
@@ -23,7 +23,7 @@ static struct {
 
 static struct allocator of_python;
 static size_t arenas_n, arena_size, made;
-static char *region, *region_end;   /* what no arena has been at yet */
+static char *region, *region_end;   /* room without any arena yet */
 
 static bool add_region(void)
 {
@@ -42,7 +42,7 @@ static bool add_region(void)
         return true;
 }
 
-/* A place for an arena: one where there was another, or a new one.  Returns its number, or ARENAS_MAX. */
+/* A place for an arena: a free place, or a new place.  Returns its number, or ARENAS_MAX. */
 static size_t find_place(size_t size)
 {
         for (size_t i = 0; i < arenas_n; i++)
@@ -66,7 +66,7 @@ static void *new_arena(void *context, size_t size)
         return arenas[i].place;
 }
 
-/* Its place is for the next one, or something else would come to be between arenas. */
+/* The place stays for the next arena: other memory there would lie between arenas. */
 static void free_arena(void *context, void *arena, size_t size)
 {
         for (size_t i = 0; i < arenas_n; i++)
@@ -105,7 +105,7 @@ size_t arenas_gathered(struct range ret[ARENAS_MAX])
         size_t n = 0;
         if (!of_python.alloc)
                 return 0;
-        /* Its way to free one is munmap(2), and fits ours. */
+        /* CPython's own function frees an arena by munmap(2), which fits ours, too. */
         PyObject_SetArenaAllocator(&of_python);
         if (region < region_end)
                 munmap(region, (size_t)(region_end - region));

@@ -18,10 +18,10 @@
 #define TEXT (PROT_READ | PROT_EXEC)
 #define DATA (PROT_READ | PROT_WRITE)
 
-/* Of how many of its pages a process must have made use for text to get a huge page: a quarter. */
+/* Text gets a huge page when a process has used a quarter of its pages. */
 #define TEXT_USED (HUGE_PAGE / 4)
 
-/* Of a library's data, of which some have much that is zero, and use little of it. */
+/* Limit for a library's data: some libraries have much zeroed data, and use little. */
 #define LIBRARY_MAX (4 * MIB)
 #define LIBRARIES_MAX 2048
 
@@ -42,7 +42,7 @@ static uint64_t up(uint64_t number, uint64_t step)
         return (number + step - 1) / step * step;
 }
 
-/* The huge pages that a range has room for. */
+/* The huge pages with room in a range. */
 static struct range inner(const struct range *range)
 {
         uint64_t start = up(range->start, HUGE_PAGE), end = end_of(range) / HUGE_PAGE * HUGE_PAGE;
@@ -52,8 +52,8 @@ static struct range inner(const struct range *range)
 /* ---- text ---- */
 
 struct use {
-        uint64_t mapped;   /* bytes of the file that are mapped now */
-        bool own;          /* there are pages that are this process' own */
+        uint64_t mapped;   /* bytes of the file mapped now */
+        bool own;          /* some pages are private to this process */
 };
 
 static int look(int table, const struct range *range, struct use *ret, struct csn_error *err)
@@ -74,7 +74,7 @@ static int look(int table, const struct range *range, struct use *ret, struct cs
         return 0;
 }
 
-/* Each mapping of a file that may not be written to; `each` gets what is in use of it. */
+/* Each read-only mapping of a file; `each` gets its use. */
 static int for_text(void (*each)(const struct mapping *one, const struct use *use), struct csn_error *err)
 {
         auto_fd table = maps_table(err);
@@ -92,7 +92,7 @@ static int for_text(void (*each)(const struct mapping *one, const struct use *us
 
 static void forget(const struct mapping *one, const struct use *use)
 {
-        /* A page of its own is what the dynamic linker relocated, before it made the mapping read-only. */
+        /* Private pages were relocated by the dynamic linker before the mapping became read-only. */
         if (use->mapped && !use->own)
                 madvise(address(one->range.start), one->range.len, MADV_DONTNEED);
 }
@@ -109,9 +109,8 @@ static bool follows(const struct mapping *one, const struct mapping *next)
 }
 
 /*
- * What the linker puts before and behind the text of a file may not be executed, and is a mapping of its own for that.
- * The kernel makes one of what has the same rights.  Whoever is here may map and execute whatever he likes, so nothing
- * is lost.
+ * The linker's parts before and behind the text of a file are not executable, and so have mappings of their own.  The
+ * kernel merges mappings with the same rights.  Code in this process may map and execute anything, so nothing is lost.
  */
 static void join(const struct mapping *one, const struct use *use)
 {
@@ -122,11 +121,11 @@ static void join(const struct mapping *one, const struct use *use)
                 mprotect(address(one->range.start), one->range.len, TEXT);
 }
 
-/* ---- what becomes a file ---- */
+/* ---- memory moved to files ---- */
 
 /*
- * It ends where the last range ends, and has no room between ranges: a run can have a mapping grow (mremap(2)), and to
- * look at what a file has room for makes memory of it, which would stay there for the runs after it.
+ * The file ends where the last range ends, and has no room between ranges: a run can grow a mapping (mremap(2)), and a
+ * look at unused room in the file allocates memory, which would stay for later runs.
  */
 struct file {
         const char *name;
@@ -134,7 +133,7 @@ struct file {
         uint64_t end;
 };
 
-/* Only we may ask what of it is in memory (mincore(2)). */
+/* Only we may ask for the file's pages in memory (mincore(2)). */
 static void file_open(struct file *file)
 {
         file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -144,7 +143,7 @@ static void file_open(struct file *file)
                 fd_close(&file->fd);
 }
 
-/* The mappings stay.  Whoever has one writes to pages of his own. */
+/* The mappings stay.  A write to a mapping makes a private page. */
 static int file_close(struct file *file, struct csn_error *err)
 {
         int r = 0;
@@ -155,7 +154,7 @@ static int file_close(struct file *file, struct csn_error *err)
         return r;
 }
 
-/* Whether the file has a copy of the range now, from *ret_offset on. */
+/* Copy the range to the file, from *ret_offset on. */
 static bool file_copy(struct file *file, const struct range *range, off_t *ret_offset)
 {
         *ret_offset = (off_t)file->end;
@@ -174,17 +173,17 @@ static bool file_copy(struct file *file, const struct range *range, off_t *ret_o
         return true;
 }
 
-/* Whether the range is the file's now, from the offset on. */
+/* Map the file over the range, from the offset on. */
 static bool file_map(const struct file *file, const struct range *range, off_t offset, int rights)
 {
         void *mapped = mmap(address(range->start), range->len, rights, MAP_PRIVATE | MAP_FIXED, file->fd, offset);
-        /* cppcheck-suppress memleak ; it takes the place of what was there */
+        /* cppcheck-suppress memleak ; the new mapping takes the place of the old mapping */
         return mapped != MAP_FAILED;
 }
 
 /*
- * One for a range with room for huge pages, which lie in it as they do in memory.  Nobody can look at what is before
- * the range.
+ * A file for a range with room for huge pages: the range has the same place in a huge page of the file as in memory.
+ * The bytes before the range are never mapped.
  */
 static void file_open_for(struct file *file, const struct range *range)
 {
@@ -199,8 +198,8 @@ static bool collapse(const struct range *range)
 }
 
 /*
- * A copy of text is mapped beside it first: without a huge page it would be no better, and the text of the file is
- * everybody's. *ret_done: whether there was one to be had.
+ * The copy of the text is mapped elsewhere first: without a huge page the copy would be no better, and the text of the
+ * file is shared by all processes. *ret_done: whether a huge page was available.
  */
 static int text_to_file(const struct range *range, bool *ret_done, struct csn_error *err)
 {
@@ -239,7 +238,7 @@ static int text_to_huge_pages(struct csn_error *err)
 
 /* ---- memory ---- */
 
-/* small: for all ranges that have no room for a huge page. */
+/* small: the file of all ranges without room for a huge page. */
 static int data_to_file(struct file *small, const struct range *range, struct csn_error *err)
 {
         struct file own = { .name = small->name };
@@ -260,10 +259,10 @@ static struct {
 } libraries;
 
 /*
- * What a library may write to (elf(5), PT_LOAD) becomes one mapping: what the linker relocated and then made read-only,
- * the data, and what is zero at first, which is in no file, and can hardly be told from what has been mapped behind
- * it.  Read-only would be one obstacle more for who attacks a program through a fault of its own.  Of a run the program
- * is the attacker; a judge reads hostile text in Python.
+ * The writable part of a library (elf(5), PT_LOAD) becomes one mapping: relocated parts, read-only after relocation;
+ * the data; and the zeroed data, which is in no file, and hard to tell from later mappings behind.  Read-only would
+ * hinder an attack on a program through a fault of its own.  In a run the program is the attacker; a judge reads
+ * hostile text in Python.
  */
 static int add_library(struct dl_phdr_info *library, size_t size, void *context)
 {
@@ -293,7 +292,7 @@ static int settle_memory(const struct range *arenas, size_t arenas_n, struct csn
         int r = maps_read(&maps, err);
         file_open(&small);
         libraries.n = 0;
-        dl_iterate_phdr(add_library, NULL);   /* it writes to the linker's data, so that is done before it is copied */
+        dl_iterate_phdr(add_library, NULL);   /* writes to the linker's data, so done before the copy */
         for (size_t i = 0; r == 0 && i < libraries.n; i++)
                 r = data_to_file(&small, &libraries.ranges[i], err);
         for (size_t i = 0; r == 0 && i < arenas_n; i++)
@@ -315,6 +314,6 @@ int shared_settle(const struct range *arenas, size_t arenas_n, struct csn_error 
         int r = for_text(join, err);
         if (r == 0)
                 r = text_to_huge_pages(err);
-        /* Last, for to read what is mapped writes to the heap. */
+        /* Last, because to read the mappings writes to the heap. */
         return r == 0 ? settle_memory(arenas, arenas_n, err) : r;
 }

@@ -17,7 +17,7 @@ void *maps_memory(size_t size)
         return memory;
 }
 
-/* Of a line that is to be told: true. */
+/* True for a line to report. */
 static bool read_line(const char *line, struct mapping *ret)
 {
         char rights[5];
@@ -34,7 +34,7 @@ static bool read_line(const char *line, struct mapping *ret)
         return end - start <= MAPPING_MAX && rights[0] == 'r' && rights[3] == 'p' && strncmp(line + name, "[v", 2) != 0;
 }
 
-/* Not with stdio(3): its memory would be written to in a process that looks at what it has written to. */
+/* Not with stdio(3): its buffer would be written to while the process looks for its written pages. */
 #define TEXT_MAX (MAPS_MAX * 128)
 
 static void read_lines(char *text, struct maps *maps)
@@ -49,7 +49,7 @@ static void read_lines(char *text, struct maps *maps)
 int maps_read(struct maps *maps, struct csn_error *err)
 {
         maps->rows = maps->rows ? maps->rows : maps_memory(MAPS_MAX * sizeof *maps->rows);
-        /* Shared, which is not told of here, and stays apart from what lies beside it. */
+        /* Shared memory is not listed here, and stays apart from its neighbours. */
         char *text = mmap(NULL, TEXT_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (!maps->rows || text == MAP_FAILED)
                 return err_set(err, CSN_E_SYSTEM, errno, "memory for the mappings");

@@ -7,15 +7,15 @@
 #include "lang/python/zygote/memory_arenas.h"
 
 /*
- * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on), which give what was freed in them, and
- * when there is no such room any more what was never used, from the first to the last.  Where pools are of another kind
- * FILL_MAX ends it, for good, and all that is lost is so much memory.
+ * CPython has pools of 16 KiB for each size (Objects/obmalloc.c, 3.10 and on).  A pool gives freed blocks first, and
+ * then unused room, from the first to the last.  With pools of another kind FILL_MAX ends the padding, for good, and
+ * only so much memory is lost.
  */
 #define SIZES_MAX 512
 #define SIZE_STEP 16
 #define POOL_SIZE 16384
-#define ROOM 1536        /* bytes, for what a run allocates of one size */
-#define FILL_MAX (8 * MIB)   /* of one size */
+#define ROOM 1536        /* bytes for a run, in blocks of the same size */
+#define FILL_MAX (8 * MIB)   /* in blocks of the same size */
 
 struct pool {
         uint32_t count;
@@ -26,11 +26,11 @@ struct pool {
 
 static struct {
         size_t arena;      /* its number */
-        uintptr_t heap;    /* where it begins */
+        uintptr_t heap;    /* its beginning */
 } new;
 
 /*
- * Whether the next of these will be behind this one, where nothing was yet, and in the page that has the pool's own
+ * Whether the next block of this size will be behind this block, in unused room, and in the page of the pool's own
  * numbers.
  */
 static bool is_last(uintptr_t at, size_t size)
@@ -70,12 +70,12 @@ static void begin_arena(void)
 
 /* ---- malloc(3) ---- */
 
-#define PIECE (64 * KIB)         /* what is not larger is never mapped alone */
-#define LARGE 1040               /* smaller ones are kept by size (malloc/malloc.c, tcache and small bins) */
+#define PIECE (64 * KIB)         /* blocks up to this size are never mapped alone */
+#define LARGE 1040               /* smaller blocks are kept by size (malloc/malloc.c, tcache and small bins) */
 #define HEAP_STEP 16
-#define AHEAD 8                  /* pieces, for a run; what it has to ask the kernel for is in no file */
+#define AHEAD 8                  /* pieces, for a run; memory asked of the kernel is in no file */
 
-/* The last one is new and not what was taken, and given back. */
+/* Take all old blocks of a size.  The last block is new, and is given back. */
 static void take(size_t size)
 {
         for (size_t i = 0; i < FILL_MAX / HEAP_STEP; i++) {

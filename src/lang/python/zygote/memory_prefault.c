@@ -7,9 +7,7 @@
 
 #include "lang/python/zygote/memory_maps.h"
 
-/*
- * What the kernel maps at least at one look at a page of a file that is in memory (do_fault_around() in mm/memory.c).
- */
+/* The least the kernel maps for a fault on a page of a file in memory (do_fault_around() in mm/memory.c). */
 #define AROUND (64 * KIB)
 #define TOLD_MAX (LISTS * (MAPS_MAX + 1) * sizeof(struct range))
 
@@ -38,10 +36,7 @@ static void add_written(struct list *list, const struct mapping *one, uint64_t p
                 list->ranges[list->n++] = (struct range){ place, maps_page() };
 }
 
-/*
- * One page for all that come with it; one of the file, for whoever has that page for himself has looked at nothing
- * around it.
- */
+/* One page for each fault-around window, and only pages still the file's: a private copy has mapped no neighbours. */
 static void add_of_file(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry)
 {
         uint64_t last = list->n ? list->ranges[list->n - 1].start : 0;
@@ -64,7 +59,7 @@ static void add_text(struct list *list, const struct mapping *one, uint64_t plac
 typedef void add_function(struct list *list, const struct mapping *one, uint64_t place, uint64_t entry);
 static add_function *const adds[LISTS] = { [WRITTEN] = add_written, [LOOKED_AT] = add_looked_at, [TEXT] = add_text };
 
-/* Who looks: its table, and room for entries of it, which is no memory that is looked at. */
+/* The process's table, and room for its entries outside of the viewed memory. */
 struct view {
         int table;
         uint64_t *entries;
@@ -141,7 +136,7 @@ static bool take_all(const struct range *bytes, size_t len, struct list ret[LIST
         return is_good && at == end;
 }
 
-/* In memory of its own: one that forks writes to nothing else here (memory_layout.h). */
+/* In separate memory: a zygote about to fork writes to nothing else here (memory_layout.h). */
 int pages_take(int fd, struct csn_error *err)
 {
         static struct range *known;
@@ -189,8 +184,8 @@ static bool takes_advice(int process, int advice)
 }
 
 /*
- * All ranges by one call, and not by one for each: process_madvise(2), which takes this advice for one's own memory
- * (Linux 6.13). It ends where a range is there no more, and goes on behind it.
+ * All ranges by a single call instead of a call for each: process_madvise(2), which takes this advice for the caller's
+ * own memory (Linux 6.13).  The call ends at a missing range, and the next call goes on behind.
  */
 static bool populate_at_once(const struct list *list, int advice)
 {
@@ -210,8 +205,8 @@ static bool populate_at_once(const struct list *list, int advice)
 }
 
 /*
- * One call instead of a fault for each page; before Linux 5.14 there is only the fault, where all of the range is still
- * there.
+ * A call for each range instead of a fault for each page.  Before Linux 5.14 there is only the fault, in ranges still
+ * complete.
  */
 static void populate(const struct list *list, int advice)
 {
@@ -231,7 +226,7 @@ void pages_text(void)
         populate(&lists[TEXT], MADV_POPULATE_READ);
 }
 
-/* What is written to comes first: a write to what is mapped as a huge page would undo that for all of it. */
+/* Written pages come first: a write to a page mapped as part of a huge page would undo the huge page. */
 void pages_memory(void)
 {
         populate(&lists[WRITTEN], MADV_POPULATE_WRITE);
@@ -258,7 +253,7 @@ static int thin(int table, struct list *list, struct csn_error *err)
         return 0;
 }
 
-/* In the order of a run: what is written to is mapped before what is looked at. */
+/* In the order of a run: written pages are mapped before pages only read. */
 int pages_thin(int fd, struct csn_error *err)
 {
         auto_fd table = maps_table(err);
