@@ -1,6 +1,6 @@
 /*
- * Contexts: live interpreters in a sandbox.  Python comes from a zygote where one serves, everything else is started by
- * the guest; in both cases the guest holds the descriptors and one call carries output, errors and the private channel
+ * Contexts: live interpreters in a sandbox.  A serving zygote forks Python interpreters, the guest starts all others;
+ * in both cases the guest holds the descriptors and one call carries output, errors and the private channel
  * (docs/protocols/runner-channel.md).
  */
 #include "engine/persistent/psandbox_private.h"
@@ -13,8 +13,8 @@
 
 #define QUEUE_MAX 100
 #define START_MS 60000
-#define LEFT_MS 500            /* for what an interpreter that has ended still had in its pipes */
-/* for one that was killed; whoever has got the better of process 1 can keep its end to himself */
+#define LEFT_MS 500            /* to read the rest of the pipes of an ended interpreter */
+/* longest wait for the exit report after SIGKILL; a compromised process 1 can withhold the report */
 #define KILLED_MS 2000
 #define HELLO_MAX (4 * KIB)
 
@@ -36,16 +36,14 @@ static void wait_for(struct context *context, struct context_waiter *waiter)
 
 /* ---- executions ---- */
 
-/*
- * What could not be started in a context is its interpreter; a working folder that is not there has a field of its own.
- */
+/* "No such program" is a missing interpreter, unless the error has a field: that of a missing working folder. */
 static void note_why(struct context *context, const struct csn_error *error)
 {
         snprintf(context->why, sizeof context->why, "%.150s", error->text);
         context->no_interpreter = error->code == CSN_E_LANGUAGE || (!error->field[0] && err_is_no_program(error->sys));
 }
 
-/* run NULL: none is executed any more. */
+/* run NULL: no execution is current. */
 static void set_current(struct context *context, struct run *run)
 {
         struct psandbox *psandbox = context->psandbox;
@@ -64,7 +62,7 @@ static void count_waiting(struct context *context, bool more)
         context->psandbox->payer->waiting += more ? 1 : -1UL;
 }
 
-/* Whether the owner of the context may have another program running; if not, contexts_serve() asks again. */
+/* Whether the owner's limit allows another running program; if not, contexts_serve() tries again. */
 static bool has_room(const struct context *context)
 {
         struct engine *engine = context->psandbox->engine;
@@ -114,11 +112,11 @@ static void serve(struct context *context)
                 run->channel.state = CHANNEL_READY;
                 psandbox_request_stats(context->psandbox);
                 psandbox_touch(context->psandbox);
-                context_give_pending(context, run);    /* which may be more than it may print, and cancel it */
+                context_give_pending(context, run);    /* may exceed the output limit, and cancel the run */
         }
 }
 
-/* Its record is made now; `how` has what is known of it from outside. */
+/* Makes the record of the current execution; `how` is the outcome as seen from outside. */
 static void finish(struct context *context, struct wire_exit how)
 {
         struct run *run = context->current;
@@ -142,7 +140,7 @@ static void finish(struct context *context, struct wire_exit how)
         run_context_over(run, &how);
 }
 
-/* The runner says that it is done, and what it used is known. */
+/* The runner has sent DONE, and the resource use is known. */
 static void finish_done(struct context *context)
 {
         bool failed =
@@ -158,7 +156,10 @@ static void on_usage(struct timer *timer)
         psandbox_request_stats(context->psandbox);
 }
 
-/* Not before this: one that is very fast would have used up the memory by then, and its end would be a riddle. */
+/*
+ * Sends the program after the baseline statistics: a fast program could run out of memory before the baseline, and its
+ * OOM kill would not be recognized.
+ */
 static void begin(struct context *context, const struct wire_stats *seen)
 {
         struct run *run = context->current;
@@ -173,7 +174,7 @@ static void begin(struct context *context, const struct wire_stats *seen)
         } else if (run) {
                 struct csn_error err;
                 if (run_quota_begin(run, &err) < 0)
-                        run->quota_left_ms = 1;   /* the next look at its CPU time ends it */
+                        run->quota_left_ms = 1;   /* the next measurement of CPU time ends the execution */
                 context->began_us = run->begun_us = clock_us();
                 context_set_clock(context, CLOCK_WALL, run->launch.request.limits.wall_ms);
                 context_measure(context, seen);
@@ -209,7 +210,7 @@ static void kill_interpreter(struct context *context)
                 context_set_clock(context, CLOCK_LEFT, KILLED_MS);
 }
 
-/* Executions that wait, and have not begun. */
+/* Refuses the queued executions. */
 static void refuse_all(struct context *context, const struct csn_error *error)
 {
         struct csn_error why = *error;
@@ -226,8 +227,8 @@ static void refuse_all(struct context *context, const struct csn_error *error)
 }
 
 /*
- * What was sent to an interpreter that was dead by then has not begun, and goes to the next one.  Once, for it may
- * itself be why nobody lives to begin it.
+ * A program that its interpreter did not begin before dying goes to the next interpreter.  Once, because the program
+ * itself may be the cause of death.
  */
 static bool hand_on(struct context *context)
 {
@@ -357,7 +358,7 @@ static void on_clock(struct timer *timer)
         }
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the interpreter ---- */
 
 static bool take_hello(struct context *context, const uint8_t *bytes, size_t len)
 {
@@ -372,14 +373,14 @@ static bool take_hello(struct context *context, const uint8_t *bytes, size_t len
         return true;
 }
 
-/* What it used is asked for, and with the answer the execution is over. */
+/* Requests the resource use; the answer ends the execution. */
 static void take_done(struct context *context)
 {
         context->done = context->after_due = true;
         psandbox_request_stats(context->psandbox);
 }
 
-/* In a run nothing follows a text that does not parse; a context goes on, and says when. */
+/* A syntax error is the last frame of a run; a context goes on, and sends DONE. */
 static bool is_done_after_syntax(const struct channel *channel, const uint8_t *bytes, size_t len)
 {
         return channel->state == CHANNEL_ENDED && len == CHANNEL_HEADER && memcmp(bytes, "CSN1", 4) == 0 &&
@@ -399,7 +400,7 @@ static void take_frame(struct context *context, const uint8_t *bytes, size_t len
                 serve(context);
         } else if (!after_syntax &&
                 (!run || context->done || context->text || channel_take(&run->channel, bytes, len, &err) < 0)) {
-                /* It, or the program in it, says what it may not: it is no interpreter of ours any more. */
+                /* The interpreter, or its program, broke the protocol: the interpreter is not trusted any more. */
                 snprintf(context->why, sizeof context->why, "its private channel was misused");
                 kill_interpreter(context);
         } else if (!after_syntax && bytes[4] == CHANNEL_DISPLAY && !run->channel.pending) {
@@ -423,7 +424,7 @@ static void enter(struct context *context, int fds[WIRE_FDS_MAX])
         struct csn_error err;
         uint32_t zygote = pools_zygote_for(context->psandbox->engine->pools, &context->psandbox->launch);
         if (!context->psandbox->instance)
-                err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* what it said last is read when it is dead */
+                err_set(&err, CSN_E_BUSY, 0, "the sandbox is over");   /* a packet read after the end of the sandbox */
         else if (!zygote)
                 err_set(&err, CSN_E_BUSY, 0, "the zygote is gone");
         else if (instance_join_guest(context->psandbox->instance, zygote, fds, &instance_user, context,
@@ -473,7 +474,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         if (error && !context->why[0])
                 note_why(context, error);
         if (context->instance)
-                context_set_clock(context, CLOCK_LEFT, LEFT_MS);   /* how it ended is the supervisor's to tell */
+                context_set_clock(context, CLOCK_LEFT, LEFT_MS);   /* the supervisor reports the exit status */
         else
                 ended(context);
 }
@@ -498,7 +499,7 @@ static void interpreter_ended(struct context *context, const struct wire_exit *h
         if (error && !context->why[0])
                 note_why(context, error);
         if (never && !context->cold) {
-                /* The zygote's fork did not come to be; an interpreter that is started anew will. */
+                /* The zygote did not fork; the guest starts an interpreter instead. */
                 context->cold = true;
                 guest_call_close(&context->call);
                 context->why[0] = 0;
@@ -544,7 +545,7 @@ static int start(struct context *context, struct csn_error *err)
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
         struct wire_program *program = &context->program.program;
         struct psandbox *psandbox = context->psandbox;
-        /* What waits in a zygote becomes `user` and nobody else. */
+        /* Forks of a zygote run as `user` only. */
         bool warm = context->language->zygote && !context->cold && context->request.user == account_USER &&
                 pools_zygote_for(psandbox->engine->pools, &psandbox->launch) != 0;
         arena_done(&context->started);
@@ -570,7 +571,7 @@ static int start(struct context *context, struct csn_error *err)
         return 0;
 }
 
-/* Of the interpreter: it is killed, and its end is nobody's business any more. */
+/* Kills the interpreter and detaches from its instance; the exit only frees the instance. */
 static void let_go(struct context *context)
 {
         if (context->instance)
@@ -585,11 +586,11 @@ static void let_go(struct context *context)
         context->dying = false;
 }
 
-/* What goes on ends now, and its record says why. */
+/* Ends the current execution now; its record has the reason. */
 static void stop(struct context *context, const struct csn_error *error)
 {
         struct run *run = context->current;
-        context->stopping = true;      /* whoever is told that a run is over may have the next one */
+        context->stopping = true;      /* the callback of an ended run may submit the next run */
         let_go(context);
         if (run && error->code == CSN_E_CANCELLED)
                 run->cancelled = true;
@@ -602,7 +603,7 @@ static void stop(struct context *context, const struct csn_error *error)
         context->stopping = false;
 }
 
-/* Another interpreter, for the next execution; nobody loses anything by it. */
+/* A new interpreter for the next execution of a `fresh` context, which keeps no state. */
 static int renew(struct context *context, struct csn_error *err)
 {
         let_go(context);
@@ -630,7 +631,7 @@ int context_restart(struct context *context, struct context_waiter *waiter, stru
 
 static void context_free(struct context *context, const struct csn_error *error)
 {
-        /* First, so that nobody who is told of the end finds it. */
+        /* First, so that callbacks of the end do not find the context. */
         for (struct context **at = &context->psandbox->contexts; *at; at = &(*at)->next)
                 if (*at == context) {
                         *at = context->next;
@@ -666,7 +667,7 @@ static void contexts_ended(struct psandbox *psandbox, const struct csn_error *er
         }
 }
 
-/* Clocks stand while nothing runs; what was due meanwhile is made up for. */
+/* Clocks stop while the sandbox is paused; after the resume dead contexts start again, and executions begin. */
 static void contexts_frozen(struct psandbox *psandbox, bool on)
 {
         uint64_t now = clock_us();
@@ -823,7 +824,7 @@ static int submit(struct run *run, struct csn_error *err)
         return 0;
 }
 
-/* Takes it out of the queue.  False: it is not there. */
+/* Takes the run out of the queue.  False: the run is not queued. */
 static bool unqueue(struct context *context, struct run *run)
 {
         struct run *before = NULL;
@@ -859,7 +860,7 @@ static void forget(struct run *run)
         struct context *context = run->context;
         if (unqueue(context, run) || context->current != run)
                 return;
-        /* Nobody wants its end; what it does must not become the next one's. */
+        /* The run has no listener any more; its program must not go on into the next execution. */
         set_current(context, NULL);
         run->context = NULL;
         context_drop_text(context);
@@ -885,7 +886,7 @@ int context_bind(struct run *run, struct csn_error *err)
         return context_take_limits(run, context, err);
 }
 
-/* ---- what is told of it ---- */
+/* ---- the interrupt ---- */
 
 void context_interrupt(struct context *context)
 {

@@ -1,4 +1,4 @@
-/* What callers ask of a context, beside its life in context.c. */
+/* Descriptions of a context for callers; its life is in context.c. */
 #include "engine/persistent/psandbox_private.h"
 
 struct context *context_next(struct psandbox *psandbox, struct context *context)

@@ -1,10 +1,10 @@
-/* The execution that a context carries out: its text on the way in, its clocks, its limits. */
+/* The current execution of a context: its text, its clocks, its limits. */
 #include "engine/persistent/psandbox_private.h"
 
 #include <signal.h>
 
 #define GRACE_MS 2000                /* after an interrupt; then the interpreter is killed */
-#define USAGE_REPORT_MIN_US 20000    /* CPU time is looked at no more often than this, */
+#define USAGE_REPORT_MIN_US 20000    /* CPU time is measured no more often than this, */
 /* and no less: where the kernel does not keep cpu_milli more may be used at once */
 #define USAGE_REPORT_MAX_US 1000000
 
@@ -67,7 +67,7 @@ void context_send_text(struct context *context)
 bool context_make_text(struct context *context, const struct run *run, bool first)
 {
         json_t *json = launch_as_execution(&run->launch);
-        /* A fork of a zygote comes in the home directory. */
+        /* A fork of a zygote starts in the home directory. */
         if (first && context->instance && !HAS(&run->launch.request, run_request, cwd) && context_is_elsewhere(context))
                 json_object_set_new(json, "cwd", json_string(context->request.cwd));
         const struct bytes *code = &run->launch.request.code, *prelude = &run->launch.request.prelude;
@@ -120,7 +120,7 @@ void context_end_execution(struct context *context, unsigned reason)
         context_set_clock(context, CLOCK_GRACE, GRACE_MS);
 }
 
-/* As in its record, that is the CPU time of the whole sandbox since it began. */
+/* As in the record: the CPU time of the whole sandbox since the execution began. */
 void context_measure(struct context *context, const struct wire_stats *seen)
 {
         const struct limits *limits = &context->current->launch.request.limits;
@@ -130,7 +130,7 @@ void context_measure(struct context *context, const struct wire_stats *seen)
                 return;
         if (used >= most)
                 context_end_execution(context, WIRE_CPU);
-        else                           /* however busy it is, it is not used up before that */
+        else                           /* the earliest time at which the limit can be reached */
                 loop_timer(loop_of(context), &context->usage_report,
                         max_u64(USAGE_REPORT_MIN_US,
                                 min_u64((most - used) * 1000 / limits->cpu_milli, USAGE_REPORT_MAX_US)));

@@ -1,13 +1,13 @@
-/* On what terms a context and its executions have their sandbox: its folder, its walls, its limits. */
+/* How a context and its executions use their sandbox: its folder, its isolation, its limits. */
 #include "engine/persistent/psandbox_private.h"
 
 #include "sandbox/sandbox.h"
 
 #include <stdio.h>
 
-/* ---- the folder that a context is to begin in ---- */
+/* ---- the folder in which a context begins ---- */
 
-/* Before an interpreter is started, for one that comes from a zygote goes there with its first execution only. */
+/* Checked before the interpreter starts: a fork of a zygote enters the folder only with its first execution. */
 static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8_t *bytes, size_t len,
         int fds[WIRE_FDS_MAX])
 {
@@ -41,7 +41,7 @@ int context_look(struct context *context, void (*looked)(struct context *context
         struct csn_error *err)
 {
         static const struct guest_call_events events = { on_packet, on_room, on_ended };
-        /* What is in a folder can be looked at by whoever can go there. */
+        /* A stat of "FOLDER/." needs search permission for the folder. */
         const struct guest_file file = { .verb = GUEST_STAT,
                 .flags = context->request.user == account_ROOT ? GUEST_FILE_AS_ROOT : 0,
                 .path = arena_text(&context->arena, "%s/.", context->request.cwd),
@@ -53,9 +53,9 @@ int context_look(struct context *context, void (*looked)(struct context *context
         return guest_call_file(context->psandbox, &context->look, &file, err);
 }
 
-/* ---- what an execution in a context asks for, and what it has of its sandbox ---- */
+/* ---- the request of an execution, and the limits of its sandbox ---- */
 
-/* Limits that each execution has for itself; all others are those of its sandbox as a whole. */
+/* Limits of each execution; all others are limits of the whole sandbox. */
 static bool is_of_execution(const char *limit)
 {
         static const char *const limits[] = { "wall_ms", "cpu_ms", "output_bytes", "output_action", "value_bytes",
@@ -79,7 +79,7 @@ static int differs(const char *of, const char *name, json_t *asked, json_t *own,
         return -err->code;
 }
 
-/* What belongs to the sandbox, of a request.  The caller's reference. */
+/* The members of a request that belong to the sandbox.  The caller's reference. */
 static json_t *part_of_sandbox(const struct run_request *request)
 {
         struct run_request part = { 0 };
@@ -117,7 +117,7 @@ static int check_same(const char *of, json_t *asked, json_t *own, struct csn_err
         return 0;
 }
 
-/* An execution cannot have otherwise what its sandbox has. */
+/* An execution has the values of its sandbox and cannot change them. */
 static int check_part_of_sandbox(const struct run_request *request, const struct psandbox *psandbox,
         struct csn_error *err)
 {
@@ -130,14 +130,14 @@ static int check_part_of_sandbox(const struct run_request *request, const struct
         return rc;
 }
 
-/* CPU time that is 0 is not limited. */
+/* cpu_ms 0: not limited. */
 static uint64_t limit_of(const struct limits *limits, const struct field *field)
 {
         uint64_t value = *(const uint64_t *)(const void *)((const char *)limits + field->at);
         return value || field->at != offsetof(struct limits, cpu_ms) ? value : UINT64_MAX;
 }
 
-/* What the request of the sandbox said of its executions is the most that they may ask for. */
+/* The limits in the request of the sandbox are the maxima for its executions. */
 static int check_bounds(const struct limits *asked, const struct limits *most, struct csn_error *err)
 {
         for (size_t i = 0; i < object_limits.n; i++) {
@@ -158,7 +158,7 @@ static int check_bounds(const struct limits *asked, const struct limits *most, s
         return 0;
 }
 
-/* The limits of an execution that does not say: those of its sandbox, as far as ceilings that are newer let them. */
+/* Defaults for the limits of an execution: the sandbox's, lowered to the current ceilings. */
 static void take_limits(struct run *run, const struct psandbox *psandbox)
 {
         struct limits limits = psandbox->launch.request.limits;
@@ -224,7 +224,8 @@ int context_take_limits(struct run *run, const struct context *context, struct c
         take_limits(run, context->psandbox);
         take_policy(run, context->psandbox);
         /*
-         * Or a profile might ask for a network that nobody may have; that of the sandbox was allowed when it was made.
+         * Otherwise a profile might ask for a forbidden network; the network of the sandbox was allowed at its
+         * creation.
          */
         SET(request, run_request, network, network_NONE);
         request->allow_n = 0;

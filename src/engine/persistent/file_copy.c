@@ -1,11 +1,11 @@
 /*
- * Copies of a sandbox's files: all that may differ from what a new one has, as a tar archive out of one and into
- * another; and archives of others into a folder.
+ * Copies of a sandbox's files: a tar archive of everything that may differ from a new sandbox, out of one sandbox and
+ * into another; and foreign archives, unpacked into a folder.
  *
- * Both are a shell and tar inside, with the rights that the programs of the sandbox have, so an archive is never read
- * out here: the engine stores its bytes, up to a ceiling.  The changed files of /usr, or of / in an image, are in the
- * upper layer of the overlay (sandbox/overlay.c), in which a character device stands for a removed file.  The copy has
- * a list of the removed files, and two archives, one behind the other.
+ * Both are a shell and tar inside, with the rights of the sandbox's programs, so an archive is never read out here: the
+ * engine stores its bytes, up to a ceiling.  The changed files of /usr, or of / in an image, are in the upper layer of
+ * the overlay (sandbox/overlay.c), in which a character device stands for a removed file.  The copy has a list of the
+ * removed files, and two archives, one behind the other.
  */
 #include "engine/persistent/psandbox_private.h"
 
@@ -19,8 +19,8 @@
 #define KEPT_TEXT 400
 
 /*
- * Of the names in /: /usr has a way of its own, its links are on each host as they are, and the others are the
- * kernel's.
+ * Names in / that are left out: /usr is copied from its upper layer, the links into /usr belong to the host, proc and
+ * dev to the kernel.
  */
 #define ALL_BUT "usr:proc:dev:bin:sbin:lib:lib32:lib64:libx32"
 #define CHANGED "run/caisson/changed"                      /* SANDBOX_CHANGED */
@@ -32,8 +32,8 @@
         "layers+=(--exclude=\"./opt/$one\"); done\n"
 
 /*
- * What tar itself walks through may go meanwhile; of a file that was named to it tar takes that for an error, so there
- * it is told to go on. A tar or a list that did not come to its end fails the whole.
+ * tar accepts a vanished file in a folder, but not a vanished file of a list: hence --ignore-failed-read.  A tar or a
+ * list that does not finish fails the whole copy.
  */
 static const char save_script[] =
         "set -o pipefail; cd / && umask 077 || exit 2\n"
@@ -56,7 +56,7 @@ static const char load_script[] =
 static const char unpack_script[] =
         "mkdir -p \"$1\" && tar --extract --file=- --directory=\"$1\" --no-same-owner --ignore-zeros $2\n";
 
-/* Its end is told when the shell's is: a call is not given up from within. */
+/* on_ended() reports the error at the shell's end: a call is not closed from its own callbacks. */
 static void fail(struct psandbox_copy *copy, const struct csn_error *error)
 {
         copy->why = *error;
@@ -146,7 +146,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         }
 }
 
-/* tar ends with 1 if a file changed while it was read, which somebody has to expect who copies what is in use. */
+/* tar exits with 1 if a file changed during the copy, which is normal for a sandbox in use. */
 static void on_ended(struct guest_call *call, const struct csn_error *error)
 {
         struct psandbox_copy *copy = call->owner;
@@ -165,7 +165,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
 
 /* ---- both ---- */
 
-/* Whatever the programs inside do: what goes on of it is killed when the call is closed. */
+/* The time is over, whatever the programs inside do: closing the call kills the rest of its processes. */
 static void on_late(struct timer *timer)
 {
         struct psandbox_copy *copy = timer->owner;
@@ -176,7 +176,7 @@ static void on_late(struct timer *timer)
         copy->done(copy, &err);
 }
 
-/* One of the scripts, with its arguments or NULL. */
+/* Starts a script; its arguments may be NULL. */
 static int begin(struct psandbox *psandbox, struct psandbox_copy *copy, int fd, const char *script, const char *folder,
         const char *option, struct csn_error *err)
 {

@@ -1,4 +1,4 @@
-/* Calls: one operation of a guest, on a socket of its own.  What comes is hostile. */
+/* Calls: one operation of a guest, on a socket of its own.  All input is hostile. */
 #include "engine/persistent/psandbox_private.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #define PACKETS_AT_ONCE 16
-#define PACKETS_US 2000 /* of one step: owners write packets to files, and the disk may be busy */
+#define PACKETS_US 2000 /* per step: owners write packets to files, and the disk may be busy */
 
 static void forget(struct guest_call *call)
 {
@@ -39,7 +39,7 @@ static void end(struct guest_call *call, const struct csn_error *error)
         call->events->ended(call, error);
 }
 
-/* ---- what comes ---- */
+/* ---- incoming packets ---- */
 
 static bool take_packet(struct guest_call *call, const uint8_t *bytes, size_t len, int fds[WIRE_FDS_MAX])
 {
@@ -67,7 +67,7 @@ static bool take_packet(struct guest_call *call, const uint8_t *bytes, size_t le
         return !done;
 }
 
-/* One packet.  False: there is none now, or never again. */
+/* Reads one packet.  False: no packet is there, or the call has ended. */
 static bool read_packet(struct guest_call *call)
 {
         static uint8_t bytes[WIRE_MAX];
@@ -83,7 +83,7 @@ static bool read_packet(struct guest_call *call)
         } else {
                 err_set(&err, len < 0 ? CSN_E_PROTOCOL : CSN_E_BUSY, len < 0 ? errno : 0,
                         "the sandbox ended, or its guest broke off");
-                /* The end of a sandbox that we ended is seen here before the supervisor tells of it. */
+                /* The socket shows the end of a killed sandbox earlier than the supervisor reports the end. */
                 end(call, call->psandbox->why.code ? &call->psandbox->why : &err);
         }
         for (size_t i = 0; i < WIRE_FDS_MAX; i++)
@@ -110,13 +110,13 @@ static void guest_call_ready(struct watch *watch, uint32_t events)
                         break;
 }
 
-/* ---- what goes ---- */
+/* ---- requests and outgoing packets ---- */
 
 static int open_call(struct psandbox *psandbox, struct guest_call *call, struct buf *request, bool fits,
         struct csn_error *err)
 {
         int pair[2];
-        /* Without its instance it is ending: what is open is closed, and nothing new begins. */
+        /* Without its instance the sandbox is ending: open calls are closed, and new calls refused. */
         if (psandbox->state != PSANDBOX_READY || !psandbox->instance)
                 return err_set(err, CSN_E_BUSY, 0, "the sandbox is %s",
                         psandbox->state == PSANDBOX_MAKING           ? "not ready yet"

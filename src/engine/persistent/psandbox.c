@@ -14,7 +14,7 @@
 #define SPENT_MORE_US 500000ULL        /* CPU time beyond a quota, after which the whole sandbox is ended */
 #define DAY_MS 86400000        /* the supervisor lets nothing live longer */
 
-/* ---- those who wait ---- */
+/* ---- waiters ---- */
 
 void psandbox_wait(struct psandbox *psandbox, enum psandbox_want want, struct psandbox_waiter *waiter)
 {
@@ -36,7 +36,7 @@ void psandbox_unwait(struct psandbox_waiter *waiter)
         waiter->psandbox = NULL;
 }
 
-/* A callback may take others off the list, so each time it is searched from its beginning. */
+/* A callback may remove other waiters, so each search begins at the head of the list. */
 static void tell(struct psandbox *psandbox, enum psandbox_want want, const struct csn_error *error)
 {
         for (struct psandbox_waiter *waiter = psandbox->waiters; waiter;) {
@@ -68,7 +68,7 @@ static void psandbox_free(struct timer *timer)
         free(psandbox);
 }
 
-/* What still was on its way is delivered, then all that is open ends. */
+/* Delivers the pending packets of each call, then ends the call. */
 static void end_calls(struct psandbox *psandbox, const struct csn_error *error)
 {
         while (psandbox->calls) {
@@ -94,7 +94,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
                 err_set(&over, CSN_E_BUSY, 0, "the sandbox has ended");
         psandbox->why = over;
         psandbox->instance = NULL;
-        /* Calls may be asked for their sandbox' state while they end. */
+        /* Callbacks of ending calls may ask for the state of the sandbox. */
         end_calls(psandbox, &over);
         if (psandbox->observer)
                 psandbox->observer->ended(psandbox, &over);
@@ -107,7 +107,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
         loop_unwatch(psandbox->engine->loop, &psandbox->sock);
         send_queue_done(&psandbox->out);
         fd_close(&psandbox->sock.fd);
-        discard_fd(psandbox->engine->workers, psandbox->owner, &psandbox->home_fd); /* a tmpfs that nothing else uses */
+        discard_fd(psandbox->engine->workers, psandbox->owner, &psandbox->home_fd); /* a tmpfs without other users */
         egress_close(psandbox->egress);
         psandbox->egress = NULL;
         tool_session_close(&psandbox->tool_session);
@@ -118,7 +118,7 @@ static void end_now(struct psandbox *psandbox, const struct csn_error *error)
         loop_timer(psandbox->engine->loop, &psandbox->gone, 0);
 }
 
-/* While a context executes, what the whole sandbox uses goes into the record of that. */
+/* While a context executes, the record of the execution has the use of the whole sandbox. */
 static void charge(struct psandbox *psandbox, uint64_t used_us)
 {
         if (psandbox->observer && psandbox->observer->is_executing(psandbox))
@@ -167,7 +167,7 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
 
 static void end(struct psandbox *psandbox, const struct csn_error *why);
 
-/* A process that left the group of its program goes on when the program is killed. */
+/* Killing a program leaves processes that left its group; after SPENT_MORE_US more CPU time the sandbox ends. */
 static void end_spent(struct psandbox *psandbox)
 {
         struct csn_error why;
@@ -260,7 +260,7 @@ static void broken(struct psandbox *psandbox, const struct csn_error *err)
 {
         if (!psandbox->why.code)
                 log_text(LOG_WARN, "the guest of %s is not trusted any more: %s", psandbox->id, err->text);
-        loop_unwatch(psandbox->engine->loop, &psandbox->sock);   /* whatever else it says until it is dead */
+        loop_unwatch(psandbox->engine->loop, &psandbox->sock);   /* no more packets until its death */
         end(psandbox, err);
 }
 
@@ -282,7 +282,7 @@ static void on_sudo_ended(struct guest_call *call, const struct csn_error *error
                 log_text(LOG_WARN, "there is no sudo in %s: %s", psandbox->id, error->text);
 }
 
-/* Before anything else is asked of the guest, which serves in that order. */
+/* The first request to the guest, which serves requests in order. */
 static void give_sudo(struct psandbox *psandbox)
 {
         static const struct guest_call_events events = { on_sudo_packet, on_sudo_room, on_sudo_ended };
@@ -292,7 +292,7 @@ static void give_sudo(struct psandbox *psandbox)
                 on_sudo_ended(&psandbox->sudo, &err);
 }
 
-/* The guest and the supervisor have both told. */
+/* Ready after the guest's HELLO and the supervisor's boundary. */
 static void mark_ready(struct psandbox *psandbox)
 {
         if (psandbox->state != PSANDBOX_MAKING || psandbox->why.code || !psandbox->hello_received ||
@@ -352,7 +352,7 @@ static void guest_ready(struct watch *watch, uint32_t events)
         if (len > 0)
                 guest_said(psandbox, bytes, (size_t)len);
         else if (len == 0 || errno != EAGAIN)
-                loop_unwatch(psandbox->engine->loop, watch);   /* its end is the supervisor's to tell, and comes next */
+                loop_unwatch(psandbox->engine->loop, watch);   /* the supervisor reports the end next */
 }
 
 static void on_connection(void *owner, const char *host, unsigned port, const char *refusal)
@@ -477,7 +477,7 @@ int psandbox_resume(struct psandbox *psandbox, struct csn_error *err)
         return change(psandbox, PSANDBOX_PAUSED, false, err);
 }
 
-/* ---- what is told of it ---- */
+/* ---- statistics, lookup, lifetime ---- */
 
 static void on_stats(void *owner, const struct wire_stats *seen)
 {
@@ -519,7 +519,7 @@ enum psandbox_state psandbox_state(const struct psandbox *psandbox)
 struct psandbox *psandbox_next(struct engine *engine, struct psandbox *psandbox, const char *owner)
 {
         for (psandbox = psandbox ? psandbox->next : engine->psandboxes; psandbox; psandbox = psandbox->next)
-                /* For its owner one that is being ended is not there any more. */
+                /* An owner does not find a sandbox that is being ended. */
                 if (psandbox->state != PSANDBOX_OVER &&
                         (!owner || (!psandbox->why.code && strcmp(psandbox->owner, owner) == 0)))
                         return psandbox;
@@ -558,7 +558,7 @@ int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error
 {
         uint64_t most = psandbox->engine->settings->engine.sandbox_ttl_ms;
         int64_t now_ms = psandbox->expires_ms ? time_now_ms()
-                                              : psandbox->created_ms; /* a whole day is possible when it is made */
+                                              : psandbox->created_ms; /* a whole day is possible at creation */
         if (ttl_ms > most)
                 return err_field(err, "/ttl_ms",
                         "ttl_ms is %" PRIu64 "; the administrator allows %" PRIu64 " (engine.sandbox_ttl_ms)", ttl_ms,
@@ -573,7 +573,7 @@ int psandbox_extend(struct psandbox *psandbox, uint64_t ttl_ms, struct csn_error
         return 0;
 }
 
-/* What a run has of these values, a sandbox has: by the same defaults, profiles and ceilings. */
+/* As the request of a run: a sandbox has the same defaults, profiles and ceilings. */
 static void as_run_request(const struct sandbox_request *from, struct arena *arena, struct run_request *to)
 {
         SET(to, run_request, language, arena_text(arena, "%s", lang_python.name));
@@ -614,7 +614,7 @@ static void as_run_request(const struct sandbox_request *from, struct arena *are
                 MARK(to, run_request, env);
 }
 
-/* The request goes before the sandbox does, so everything in it is copied. */
+/* The sandbox outlives the request, so everything is copied. */
 static int copy_request(struct psandbox *psandbox, const struct sandbox_request *request, struct csn_error *err)
 {
         json_t *json = model_encode(&object_sandbox_request, request);
@@ -629,7 +629,7 @@ static int prepare(struct psandbox *psandbox, const struct sandbox_request *requ
         if (copy_request(psandbox, request, err) < 0)
                 return -err->code;
         as_run_request(&psandbox->request, &launch->arena,
-                &launch->request); /* without defaults: a profile comes before them */
+                &launch->request); /* without defaults: profiles come before defaults */
         psandbox->bounds = psandbox->request.limits;
         model_defaults(&object_sandbox_request, &psandbox->request);
         if (!HAS(request, sandbox_request, ttl_ms))

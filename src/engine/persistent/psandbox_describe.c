@@ -1,4 +1,4 @@
-/* What callers ask of a persistent sandbox, beside its life in psandbox.c. */
+/* Descriptions of a persistent sandbox for callers; its life is in psandbox.c. */
 #include "engine/persistent/psandbox_private.h"
 
 #include <sys/vfs.h>
@@ -120,7 +120,7 @@ static bool is_name(const struct pair *pair, const char *name, size_t len)
         return strlen(pair->name) == len && strncmp(pair->name, name, len) == 0;
 }
 
-/* In place of what is `user`'s: the home directory, and caches where `user` cannot lay something for root to find. */
+/* For root in place of `user`'s: the home directory, and caches in which `user` cannot plant files. */
 static const struct pair root_env[] = {
         { (char[]){ "HOME" }, (char[]){ "/root" } },
         { (char[]){ "USER" }, (char[]){ "root" } },

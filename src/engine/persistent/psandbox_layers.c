@@ -1,4 +1,4 @@
-/* Persistent sandboxes that wait for layers of packages. */
+/* Persistent sandboxes waiting for layers of packages. */
 #include "engine/persistent/psandbox_private.h"
 
 static void use(struct psandbox *psandbox)
