@@ -1,16 +1,16 @@
 /*
- * What an execution in a context displays: bundles of MIME types, which are a program's to say.
+ * Displays of an execution in a context: bundles of MIME types, chosen by the program.
  *
  * A helper thread parses a long display and makes the text for its reader.  Meanwhile the context is not read, so that
- * displays and output keep their order.  A run that ends before that, because its interpreter or its sandbox has ended,
- * loses the display.
+ * displays and output keep their order.  A run loses the display if its interpreter or its sandbox ends during the
+ * parse.
  */
 #include "engine/run/run_private.h"
 
 #define DISPLAYS_MAX 100
 #define DISPLAYS_BYTES_MAX (32 * MIB)
-#define DISPLAY_PARTS_MAX 250000   /* values and names of one */
-#define AT_ONCE_MAX (16 * KIB)     /* bytes of a display that is parsed in the loop */
+#define DISPLAY_PARTS_MAX 250000   /* values and names of a display */
+#define AT_ONCE_MAX (16 * KIB)     /* bytes of a display parsed in the loop */
 
 struct display_work {
         struct job job;
@@ -102,7 +102,7 @@ static void on_worked(struct job *job)
         free(display);
 }
 
-/* A frame that arrives while another one is parsed is the last word of a sandbox that has ended. */
+/* A frame that arrives during a parse is the last frame of an ended sandbox. */
 static bool has_room(const struct run *run)
 {
         return !run->display && json_array_size(run->displays) < DISPLAYS_MAX &&

@@ -11,7 +11,7 @@
  */
 #include "engine/run/run_private.h"
 
-#define FIND_US 2000                   /* of one step that looks up kept files */
+#define FIND_US 2000                   /* of one step of looking up kept files */
 
 static void end(struct run *run)
 {
@@ -33,8 +33,8 @@ static void on_done(struct job *job)
 }
 
 /*
- * An execution in a context has its code alone, of 1 MiB at most, and stays before executions that come after it.  The
- * workers end before the engine does.
+ * An execution in a context has only its code, 1 MiB at most, and keeps its place before later executions.  The workers
+ * end before the engine does.
  */
 static bool is_for_a_thread(const struct run *run)
 {

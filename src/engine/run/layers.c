@@ -1,4 +1,4 @@
-/* Runs that wait for layers of packages. */
+/* Runs waiting for layers of packages. */
 #include "engine/run/layers.h"
 
 #include "engine/run/run_private.h"
@@ -38,7 +38,7 @@ int layer_query_refuse(const struct layer_query *query, const struct csn_error *
         return -ret->code;
 }
 
-/* Another backend than those of this host installs the packages by itself. */
+/* Backends of other hosts install the packages themselves. */
 bool run_needs_layers(const struct run *run)
 {
         const struct backend *backend = run->launch.backend;
@@ -69,7 +69,7 @@ static void on_found(struct layer_query *query, const struct csn_error *error)
         run->has_layers(run);
 }
 
-/* The imports that the program cannot do without; both lists are sorted, and each optional import is in both. */
+/* The required imports; both lists are sorted, and each optional import is in both. */
 static void needed_imports(const struct check_result *checked, struct layer_query *query)
 {
         size_t optional = 0;

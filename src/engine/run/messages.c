@@ -1,7 +1,7 @@
-/* Runs that are talked with: messages of any length over the private channel, both ways. */
+/* Messages between the engine and a run: any length, both ways, over the private channel. */
 #include "engine/run/run_private.h"
 
-#define TALK_WAITING_MAX 1024          /* packets, of at most 64 KiB, that are not read yet */
+#define TALK_WAITING_MAX 1024          /* unread packets, of at most 64 KiB */
 
 void run_set_message_handler(struct run *run, const struct run_message_handler *message_handler, void *owner)
 {
@@ -10,7 +10,7 @@ void run_set_message_handler(struct run *run, const struct run_message_handler *
         run->message_handler_owner = owner;
 }
 
-/* What it does not read adds up here, and somebody who reads nothing is stuck, or wants our memory. */
+/* Unread messages wait here, up to TALK_WAITING_MAX: a program that does not read is stuck, or attacks our memory. */
 int run_send_message(struct run *run, const char *message, size_t len)
 {
         struct send_queue_packet *frames = channel_frames(CHANNEL_MESSAGE, message, len);

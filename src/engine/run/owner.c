@@ -1,9 +1,9 @@
 /*
- * Owners: the tenants that have work in the engine, how much of it goes on, and the CPU time that it has used.
+ * Owners: the tenants with work in the engine, their running work, and their used CPU time.
  *
- * The listener (engine_set_usage_listener()) keeps the CPU time of work that is over, as a sum over 24 hours.  The CPU
- * time of work that goes on is in `unsettled_us` here.  The sum of both is compared with cpu_ms_per_day, so that a
- * quota holds while programs run.  Work settles its share when its end has been told to the listener.
+ * The listener (engine_set_usage_listener()) keeps the CPU time of ended work, as a sum over 24 hours.  The CPU time of
+ * running work is in `unsettled_us` here.  The sum of both is compared with cpu_ms_per_day, so that a quota holds while
+ * programs run.  Work settles its share after its end was reported to the listener.
  */
 #include "engine/run/run_private.h"
 
@@ -55,7 +55,7 @@ void owner_release(struct engine *engine, struct owner *owner)
         free(owner);
 }
 
-/* ---- how much goes on ---- */
+/* ---- running work ---- */
 
 size_t owner_running(const struct owner *owner)
 {
@@ -125,7 +125,7 @@ uint64_t owner_left_us(const struct engine *engine, struct owner *owner, const s
         if (!most || !listener)
                 return UINT64_MAX;
         if (!owner->stored_at_us || now - owner->stored_at_us >= STORED_US) {
-                /* A store that cannot be read gives no time: the last sum stays. */
+                /* If the store cannot be read, the last sum stays. */
                 if (listener->used(engine->usage_listener_owner, owner->key, &cpu_ms))
                         owner->stored_us = cpu_ms * 1000;
                 owner->stored_at_us = now;

@@ -63,7 +63,7 @@ static void on_checked(struct check *check)
         struct run *run = check->owner;
         const struct check_result *result = &check->result;
         bool broken = HAS(result, check_result, error) && HAS(&result->error, failure, line);
-        /* Words about syntax are the interpreter's.  It only compiles, whatever our parser made of the text. */
+        /* Only the interpreter reports syntax errors.  The run only compiles the text, whatever our parser found. */
         struct csn_error trouble;
         run->engine->checking--;
         if (policy_trouble(result, &trouble) < 0) {
@@ -77,7 +77,7 @@ static void on_checked(struct check *check)
         run->checked(run);
 }
 
-/* Tools that the request names: "get" of "server.get"; a pattern names none. */
+/* Names of the requested tools: "get" of "server.get"; a pattern names none. */
 static void name_tools(struct run *run, struct check_request *request)
 {
         const struct tools_request *tools = &run->launch.request.tools;

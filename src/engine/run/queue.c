@@ -1,8 +1,8 @@
 /*
- * Runs that wait for room.  For each owner in the order in which they came; and among owners in turn, so that one who
- * asks for a thousand runs delays another's by one.  An owner who has as many running as it may is passed over, and so
- * is a run that would start an interpreter while as many as there are cores are being started, and a judge's run while
- * as many go on as the processors can serve (may_begin()).
+ * Queued runs, waiting for room.  Each owner's runs start in order of arrival, and owners take turns, so an owner of a
+ * thousand runs delays another owner by one.  Passed over are: an owner with running_max runs; a run that would start
+ * an interpreter while as many interpreters as there are cores are being started; and a judge's run while as many go on
+ * as the processors can serve (may_begin()).
  *
  * Executions in contexts and programs in persistent sandboxes count for an owner's running work as runs do (owner.c).
  */
@@ -11,12 +11,12 @@
 #include <stdio.h>
 
 /*
- * One in so many places of the queue is for owners that have less than this part of queue_max waiting: an owner alone
+ * A part 1/QUEUE_RESERVE of the queue is for owners with less than this part of queue_max waiting: an owner alone
  * cannot fill the queue.
  */
 #define QUEUE_RESERVE 8
 #define JUDGED_PER_CORE 4
-/* runs of one owner, for one that may begin: ten thousand that wait are not looked at for each that comes */
+/* runs of one owner to search for a runnable run: new arrivals do not make the loop walk ten thousand queued runs */
 #define LOOK_AHEAD 64
 
 static struct owner *owner_of(struct run *run)
@@ -64,7 +64,7 @@ void queue_add(struct run *run, bool front)
 
 /* ---- which runs may start ---- */
 
-/* What a judge measures is a program's own time, of which there is more the fewer share a processor. */
+/* A judge measures a program's own time: the fewer programs share a processor, the more time each gets. */
 static size_t judged_max(const struct engine *engine)
 {
         uint64_t max = engine->settings->engine.judged_max;
@@ -79,14 +79,14 @@ static bool may_begin(const struct run *run)
         if (!launch_starts_slowly(&run->launch) ||
                 (engine->pools && !run->cold && pools_are_warm(engine->pools, &run->launch)))
                 return true;
-        /* One processor is left to a zygote that is coming: it helps all that wait. */
+        /* One processor is left to a zygote being started: the zygote helps all queued runs. */
         bool shares = engine->pools && pools_zygote_comes(engine->pools) && engine->cores > 1;
         return engine->cold < engine->cores - shares;
 }
 
 /*
- * The first of an owner's runs that may begin, and the run before it; a run that waits for its zygote holds up no run
- * of another language.
+ * The first runnable run of an owner, and the run before it; a run waiting for its zygote holds up no run of another
+ * language.
  */
 static struct run *first_of(struct owner *owner, struct run **ret_before)
 {
@@ -98,7 +98,7 @@ static struct run *first_of(struct owner *owner, struct run **ret_before)
         return NULL;
 }
 
-/* engine->owners is the one whose turn it was. */
+/* engine->owners is the owner of the last turn. */
 static struct owner *next_owner(const struct engine *engine, struct run **ret_run, struct run **ret_before)
 {
         struct owner *start = engine->owners;
@@ -171,7 +171,7 @@ void queue_remove(struct run *run)
                 }
 }
 
-/* How many more runs of this owner may begin by its own limit; SIZE_MAX: it has none. */
+/* Runs of this owner that may begin within its own limit; SIZE_MAX: no limit. */
 static size_t own_room(const struct owner *owner)
 {
         size_t running = owner_running(owner);
@@ -181,7 +181,7 @@ static size_t own_room(const struct owner *owner)
 }
 
 /*
- * Queued runs that wait for the end of another run, if `slots` more runs may start: the rest waits only for its own
+ * Queued runs waiting for the end of another run, if `slots` more runs may start: the rest waits only for its own
  * start.
  */
 static size_t queue_waiting(const struct engine *engine, size_t slots)
@@ -212,8 +212,8 @@ size_t queue_running_max(const struct engine *engine)
 /*
  * An owner with many waiting runs leaves a part of the queue to owners with few (QUEUE_RESERVE).
  *
- * A run that need not wait for the end of another is no matter of queue_max: it only waits for its own beginning.  An
- * execution in a context waits in the queue of the context, which has its own bound.
+ * queue_max does not count a run that need not wait for the end of another run.  An execution in a context waits in the
+ * queue of the context, which has its own bound.
  */
 int run_has_room(const struct run *run, struct run_room *ret_room, struct csn_error *err)
 {

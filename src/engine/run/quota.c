@@ -1,4 +1,7 @@
-/* The CPU time that the key of a run may use in a day: charged while the program runs, and its end. */
+/*
+ * The CPU time quota of a run's key for a day: the charge while the program runs, and the end of a run beyond the
+ * quota.
+ */
 #include "engine/run/run_private.h"
 
 #include <inttypes.h>

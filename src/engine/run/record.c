@@ -1,4 +1,4 @@
-/* Everything that is known of a run, into its one record. */
+/* Everything known of a run, as its record. */
 #include "engine/run/run_private.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define HOST_MISSING_MAX 20                /* as in fields.def */
 #define PRELUDE_FAILED "prelude_failed"
 
-/* ---- what the program says of itself ---- */
+/* ---- the program's own report ---- */
 
 /* At most max bytes, cut between characters. */
 static char *cut(struct arena *arena, const char *text, size_t max)
@@ -50,7 +50,7 @@ static bool is_blank(const char *text)
         return !text || !text[strspn(text, " \t\r\n")];
 }
 
-/* As the last line of a traceback of Python has it: "NameError: name 'x' is not defined". */
+/* As in the last line of a traceback of Python: "NameError: name 'x' is not defined". */
 static char *summary_of(struct arena *arena, const char *type, const char *message)
 {
         const char *line = is_blank(message) ? "" : message;
@@ -93,7 +93,7 @@ static void take_error(struct run *run, json_t *json, struct failure *ret)
 
 #define VALUE_DEPTH_MAX 64     /* readers of the record have stacks too */
 
-/* MIME types to text, or to base64; what is JSON becomes its text. */
+/* MIME types to text, or to base64; a JSON value becomes its text. */
 static struct pair *bundle(struct run *run, json_t *data, size_t *ret_n)
 {
         const char *type;
@@ -195,7 +195,7 @@ static unsigned fair_milli(const struct run *run)
         return others + 1 <= cores ? 1000 : (unsigned)(1000 * cores / (others + 1)) + 1;
 }
 
-/* Of a program that failed by itself. */
+/* Advice for a program that failed by itself. */
 static const char *advise(struct run *run, int error_errno)
 {
         const struct run_result *result = &run->result;
@@ -226,7 +226,7 @@ static const char *advise(struct run *run, int error_errno)
         return missing ? missing : feedback_for(&complaint);
 }
 
-/* Python's types that say more than that the text does not parse. */
+/* Python's types with more information than SyntaxError. */
 static bool is_kind_of_syntax_error(const char *type)
 {
         return type && (strcmp(type, "IndentationError") == 0 || strcmp(type, "TabError") == 0);
@@ -299,7 +299,7 @@ static void decide(struct run *run)
 /* ---- the parts of the record ---- */
 
 #define TAIL_LINES 5               /* of standard error */
-#define TAIL_LINE_MAX 1000         /* bytes of one */
+#define TAIL_LINE_MAX 1000         /* bytes of a line */
 
 /* The last lines of standard error, which have the useful end of a traceback. */
 static void record_tail(struct run *run)
@@ -338,7 +338,7 @@ static void record_exit(struct run *run)
         else if (run->how.has_status)
                 SET(result, run_result, signal, WTERMSIG(status));
         else
-                SET(result, run_result, signal, SIGKILL);   /* what ends everything inside, whoever decided it */
+                SET(result, run_result, signal, SIGKILL);   /* any end from outside is a SIGKILL */
 }
 
 static struct bytes stream_text(struct run *run, int i, uint64_t *ret_cut, uint64_t *ret_total)
@@ -382,7 +382,7 @@ static void record_output(struct run *run)
                         run->launch.request.limits.output_bytes);
 }
 
-/* The home directory of a sandbox is a tmpfs of its own; its root directory is one of its inodes (tmpfs(5)). */
+/* The home directory is a tmpfs of its own, with one inode for the root directory (tmpfs(5)). */
 static void record_disk(struct run *run)
 {
         struct statfs fs;
@@ -462,7 +462,7 @@ static void record_inputs(struct run *run)
         }
 }
 
-/* ---- what a model should read ---- */
+/* ---- feedback for a model ---- */
 
 static void say(struct run *run, const char *text)
 {
@@ -540,7 +540,7 @@ static void record_refusal(struct run *run)
                 SET(error, failure, field, arena_text(&run->launch.arena, "%s", run->refusal.field));
         SET(error, failure, message, arena_text(&run->launch.arena, "%s", run->refusal.text));
         MARK(result, run_result, error);
-        if (run->has_boundary) {   /* it did run; nothing that it printed is lost */
+        if (run->has_boundary) {   /* the program did run; its output is kept */
                 record_output(run);
                 record_boundary(run);
         }
@@ -554,7 +554,7 @@ static void record_findings(struct run *run)
         result->findings_n = run->check.result.findings_n;
 }
 
-/* The policy's own sentence is for the model that wrote the program; what to do instead follows. */
+/* The policy's own sentence is for the model that wrote the program; advice follows. */
 static void record_blocked(struct run *run)
 {
         struct run_result *result = &run->result;

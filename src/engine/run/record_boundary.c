@@ -5,7 +5,7 @@
 
 #define DEGRADED_MAX 8
 
-/* A text that lives as long as this program. */
+/* A text with static lifetime. */
 static char *fixed(const char *text)
 {
         return (char *)(uintptr_t)text;

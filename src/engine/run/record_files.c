@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#define COLLECT_MS 60000       /* for reading the files of a run that is over, in a helper thread with a low priority */
+#define COLLECT_MS 60000       /* for reading the files of an ended run, in a helper thread with a low priority */
 
-#define WRITTEN_BACK_MAX 1000000   /* no home directory that is read in time has more */
+#define WRITTEN_BACK_MAX 1000000   /* above the number of files readable in COLLECT_MS */
 
 static void note_error(struct run *run, struct output_file *file, const char *text)
 {
@@ -33,7 +33,7 @@ static void export_file(struct run *run, const struct file_found *found, const c
                 SET(file, output_file, path, arena_text(&run->launch.arena, "%s/%s", to, found->name));
 }
 
-/* Once, however many rules it fits. */
+/* Stores a file once, even if several rules match. */
 static void keep_file(struct run *run, const struct file_found *found, struct output_file *file)
 {
         const struct run_request *request = &run->launch.request;
@@ -63,7 +63,7 @@ static void export_all(struct run *run, const struct file_found *found, struct o
         }
 }
 
-/* Changed work files take the place of what was there, so only what they have more needs room. */
+/* A changed work file replaces the old file, so only the additional bytes need room. */
 static void write_back(struct run *run, const struct file_found *found, struct output_file *file)
 {
         struct work_room *room = &run->room;
@@ -87,7 +87,10 @@ static void write_back(struct run *run, const struct file_found *found, struct o
                 room->left -= more;
 }
 
-/* What a program removed, or what is no regular file any more.  Who cannot tell leaves it as it is. */
+/*
+ * Removes inputs that the program removed, or replaced by something other than a regular file.  Other errors keep the
+ * file.
+ */
 static void remove_gone(struct run *run)
 {
         struct work_room *room = &run->room;
@@ -134,7 +137,7 @@ static bool is_pattern(const struct export_rule *rule)
         return strpbrk(rule->pattern, "*?[\\") != NULL;
 }
 
-/* A pattern for whatever there is, from which nothing can be missing. */
+/* A pattern for all files, from which no file can be missing. */
 static bool is_for_all(const struct export_rule *rule)
 {
         return !rule->pattern[strspn(rule->pattern, "*")];
@@ -153,7 +156,7 @@ static const char *why_missing(struct run *run, const char *name)
                                 : "it is behind a link, or cannot be read";
 }
 
-/* An export that fits no file has an entry that says why. */
+/* An export without a matching file has an entry with the reason. */
 static void record_missing(struct run *run, const struct file_list *list)
 {
         struct run_result *result = &run->result;
@@ -193,7 +196,7 @@ static void add_lost(struct buf *text, size_t *n, const char *name, const char *
                 buf_printf(text, "%s%.40s: %.90s", text->len ? "; " : "", name, why);
 }
 
-/* One warning for all that was to be exported and is not. */
+/* One warning for all failed exports. */
 static void warn_lost(struct run *run)
 {
         const struct run_result *result = &run->result;
@@ -211,7 +214,7 @@ static void warn_lost(struct run *run)
         if (n > LOST_SHOWN)
                 buf_printf(&text, "; and %zu more", n - LOST_SHOWN);
         if (run->launch.warnings_n == LAUNCH_WARNINGS_MAX && n)
-                run->launch.warnings_n--;   /* this one is never the one too many */
+                run->launch.warnings_n--;   /* replaces the last warning of a full list */
         size_t len;
         if (n)
                 run_warn(run, RUN_EXPORT_FAILED, "not exported: %s",
@@ -219,7 +222,7 @@ static void warn_lost(struct run *run)
         buf_done(&text);
 }
 
-/* As whoever put it in sent it back, or -1. */
+/* Descriptor of the first input file, returned over the handoff socket; -1 if there is none. */
 static int first_input(const struct run *run)
 {
         uint8_t byte;
@@ -232,7 +235,7 @@ static int first_input(const struct run *run)
         return fds[0];
 }
 
-/* In a workspace all that changed is written back, whatever the record lists. */
+/* All changes in a workspace are written back, whether or not the record lists the files. */
 void run_record_files(struct run *run)
 {
         struct run_result *result = &run->result;

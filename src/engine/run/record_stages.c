@@ -1,4 +1,4 @@
-/* The stages of a run in its record: what happened before, in and after the program, and how long each took. */
+/* The stages of a run in its record: before, in and after the program, with the duration of each. */
 #include "engine/run/run_private.h"
 
 #define STAGES_MAX 8
@@ -9,7 +9,7 @@ void run_phase_begin(struct run *run, enum phase phase)
         run->phase_us[phase] = clock_us();
 }
 
-/* The time of a stage: up to the beginning of the next one that happened. */
+/* The time of a stage, up to the beginning of the next recorded stage. */
 static double stage_ms(const struct run *run, enum phase phase)
 {
         uint64_t from = run->phase_us[phase];
@@ -31,7 +31,7 @@ static struct stage *add(struct run *run, const char *name, int verdict, double 
         return stage;
 }
 
-/* Until the runner reported that the program begins, or why it cannot. */
+/* Until the runner reported the start of the program, or its syntax error. */
 static double syntax_ms(const struct run *run)
 {
         if (!run->parsed_us || run->parsed_us < run->started_us)
@@ -104,7 +104,7 @@ static bool add_queue(struct run *run)
         return !failed;
 }
 
-/* All of timings.prepare_ms that no other stage has. */
+/* timings.prepare_ms, less the other stages. */
 static bool add_prepare(struct run *run)
 {
         bool failed = run->phase == PHASE_PREPARE && !run->has_boundary;
@@ -140,7 +140,7 @@ void run_record_stages(struct run *run)
         run->result.stages = arena_alloc(&run->launch.arena, STAGES_MAX * sizeof *run->result.stages);
         MARK(&run->result, run_result, stages);
         if (run->phase == PHASE_NONE) {
-                add(run, "queue", stage_verdict_FAILED, 0);   /* it was full when the run came */
+                add(run, "queue", stage_verdict_FAILED, 0);   /* the queue was full when the run came */
                 return;
         }
         for (size_t i = 0; i < ARRAY_LEN(steps) && steps[i](run); i++)

@@ -1,4 +1,4 @@
-/* Runs and gradings that wait for a review. */
+/* Runs and gradings waiting for a review. */
 #include "engine/run/review.h"
 
 #include "engine/run/run_private.h"
@@ -132,7 +132,7 @@ void review_forget(struct engine *engine, struct review_query *query)
 
 /* ---- runs ---- */
 
-/* A program of ours, and one that is compiled only, needs no review. */
+/* Our own programs, and programs that are only compiled, need no review. */
 bool run_needs_review(const struct run *run)
 {
         return !run->unreviewed && !run->launch.compile_only &&

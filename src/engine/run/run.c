@@ -39,7 +39,7 @@ void run_finish_refused(struct run *run, const struct csn_error *error)
         loop_timer(run->engine->loop, &run->finish, 0);
 }
 
-/* Nothing of the program ran, and the record says why. */
+/* The program did not run, and the record has the reason. */
 static void finish_blocked(struct run *run)
 {
         run->blocked = true;
@@ -80,7 +80,7 @@ static void on_ready(void *owner, struct instance *instance)
         run_attach(run, instance);
 }
 
-/* What its processes gave up, which on_ready() could not tell yet. */
+/* The complete boundary; the processes' own part was not known in on_ready(). */
 static void on_confined(void *owner, struct instance *instance)
 {
         struct run *run = owner;
@@ -119,7 +119,7 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
         run_quota_note(run, how->cpu_us);
         run->ended_us = clock_us();
         run->started_us = run->ended_us - min_u64(how->wall_us, run->ended_us - run->created_us);
-        run->instance = NULL; /* it is gone already */
+        run->instance = NULL; /* the instance is gone already */
         run_phase_begin(run, PHASE_RUN);
         queue_started(run);
         run_drain(run);
@@ -132,8 +132,8 @@ static void on_exited(void *owner, struct instance *instance, const struct wire_
 }
 
 /*
- * Whether something of the program came out, before the supervisor could say that it runs: the supervisor may be killed
- * between.  What else it did was in its sandbox, which is gone.
+ * Whether the program had an effect outside before the supervisor reported its start: the supervisor may be killed
+ * between the two.  Other effects were in the sandbox, and are gone with the sandbox.
  */
 static bool was_heard(const struct run *run)
 {
@@ -165,9 +165,9 @@ static void begin_anew(struct run *run, bool begun)
 }
 
 /*
- * A process had no free descriptor for the sandbox: cgroups of ended sandboxes hold theirs until the kernel has
- * released them, which takes longer on a busy machine.  The run goes back to the head of the queue, and the queue
- * rests for CROWDED_WAIT_US.
+ * A process had no free descriptor for the sandbox: the kernel releases cgroups of ended sandboxes late on a busy
+ * machine, and the descriptors stay open until then.  The run goes back to the head of the queue, and the queue rests
+ * for CROWDED_WAIT_US.
  */
 #define CROWDED_WAIT_US 20000ULL
 #define CROWDED_MAX 250U
@@ -183,15 +183,15 @@ static bool waits_for_descriptors(struct run *run, const struct csn_error *error
 }
 
 /*
- * A program that may have begun is not begun again, unless its request allows it: what it did outside, by tools or
- * connections, would be done twice.  Nobody but the supervisor knows whether a program began whose sandbox had it.
+ * A program that may have begun starts again only if its request allows a retry: effects outside, by tools or
+ * connections, would happen twice.  Only the supervisor knows whether a program began after the handover.
  */
 static void on_refused(void *owner, struct instance *instance, const struct csn_error *error, bool again)
 {
         struct run *run = owner;
         (void)instance;
         struct engine *engine = run->engine;
-        /* A program that was heard had begun, even if its sandbox died before the supervisor could say so. */
+        /* A program with output had begun, even if its sandbox died before the supervisor could report the start. */
         bool heard = was_heard(run), lost = error->code == CSN_E_LOST || (heard && !error->field[0]);
         bool begun = heard || (lost && run->handed_over);
         bool may_begin = begun ? lost && run->launch.request.retry == retry_SAFE : lost || again;
@@ -236,7 +236,7 @@ static const struct instance_user instance_user = {
 
 /* ---- the start ---- */
 
-/* The best that is ready; the record names modules that the program has to import by itself. */
+/* Takes the best ready instance or zygote; the record names modules that the program has to import by itself. */
 static void take_ready(struct run *run, struct instance **ret_instance, uint32_t *ret_zygote)
 {
         struct pools *pools = run->engine->pools;
@@ -246,7 +246,7 @@ static void take_ready(struct run *run, struct instance **ret_instance, uint32_t
                 run_warn(run, "packages_not_preloaded", "imported in the run, and not ahead: %s", left_out);
 }
 
-/* A run that is next: with the best sandbox that is there, or one of its own. */
+/* Starts the next run: in the best instance of the pools, or in a new sandbox. */
 static int begin(struct run *run, struct csn_error *err)
 {
         struct engine *engine = run->engine;
@@ -255,7 +255,7 @@ static int begin(struct run *run, struct csn_error *err)
         if (run_quota_begin(run, err) < 0)
                 return -err->code;
         run->launch.program.limits.cpu_ms = run_quota_cpu_max_ms(run);
-        /* Only process 1 of a new sandbox can write modules: it has their folder before a program's isolation. */
+        /* Only process 1 of a new sandbox can write modules: it has their folder before the program's isolation. */
         if (engine->pools && !run->cold && run->launch.backend == &backend_native && !run->launch.request.modules_n)
                 take_ready(run, &instance, &zygote);
         if (!instance &&
@@ -374,7 +374,7 @@ static void finish_cancelled(struct run *run)
         run_finish_refused(run, &err);
 }
 
-/* The inputs are examined, or run->refusal says why not. */
+/* The inputs are examined, or run->refusal has the reason. */
 static void on_examined(struct run *run)
 {
         const struct run_request *request = &run->launch.request;
@@ -406,7 +406,7 @@ static int prepare(struct run *run, struct csn_error *err)
         return launch_prepare(&run->launch, err);
 }
 
-/* Whether there is room for the run, and what its program needs of others. */
+/* Checks the room in the queue, and opens the tool session. */
 static int admit(struct run *run, struct csn_error *err)
 {
         struct run_room room;
@@ -528,7 +528,7 @@ void run_free(struct run *run)
         for (int i = 0; i < 2; i++)
                 capture_done(&run->streams[i].capture);
         channel_done(&run->channel);
-        /* In place of launch_done(): what the storage of the run knows is in the arena. */
+        /* In place of launch_done(): the arena has the data of the run's storage. */
         launch_close_work(&run->launch);
         worker_free(run->engine->workers, run->owner_key, &run->launch.arena);
         free(run);

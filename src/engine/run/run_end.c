@@ -4,13 +4,13 @@
  * The record of a small result is made at once, in the loop.  For any other result a helper thread (base/worker.h) does
  * the work, and the run is RUN_RECORDING:
  *
- *   begin          loop     take from the engine, the storage and the tools what the record needs of them
+ *   begin          loop     take the record's data from the engine, the storage and the tools
  *   work_record    thread   collect, hash and copy files, make the record, encode it
- *   publish        loop     make kept files known, some in each step; the record has the errors, so
- *   work_encode    thread   encodes it after that
+ *   publish        loop     publish kept files, some in each step; the record has the errors, so
+ *   work_encode    thread   encodes the record afterwards
  *   end            loop     done()
  *
- * While a run is recorded it counts as a running one: home directories of programs that have ended take memory, too.
+ * A run being recorded counts as a running one: home directories of ended programs take memory, too.
  */
 #include "engine/run/run_private.h"
 
@@ -19,14 +19,14 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-/* Largest results that are recorded in the loop. */
+/* Largest results for a record made in the loop. */
 #define SMALL_TEXT (128 * KIB)         /* bytes of output, code and labels */
 #define SMALL_JSON (16 * KIB)          /* bytes from the private channel, which are parsed */
 #define SMALL_FILES 32                 /* inodes of the home directory: each file is opened and hashed */
 #define SMALL_HOME (512 * KIB)         /* bytes of the home directory */
 #define SMALL_LISTS 64                 /* entries of other lists in the record */
 
-#define PUBLISH_US 2000                /* of one step that makes kept files known */
+#define PUBLISH_US 2000                /* of one step of publishing kept files */
 
 /* ---- how much there is to do ---- */
 
@@ -91,7 +91,7 @@ static void encode(struct run *run)
                 run->events->encode(run->owner, &run->result);
 }
 
-/* The listener of CPU time learns of the run by done(), so that its time is counted at least once at any moment. */
+/* The listener of CPU time learns of the run by done(), so the run's time is counted at least once at any moment. */
 static void end(struct run *run)
 {
         struct engine *engine = run->engine;
@@ -105,7 +105,7 @@ static void end(struct run *run)
         counters_add(run);
         run_tell_finished(run, &run->result);
         launch_close_work(&run->launch);
-        loop_timer(engine->loop, &run->closing, 0); /* after the answer: a dozen calls that no client waits for */
+        loop_timer(engine->loop, &run->closing, 0); /* after the answer: no client waits for a dozen close calls */
         run->events->done(run->owner, &run->result);
         if (!payer)
                 return;
@@ -129,7 +129,7 @@ static void work_record(struct job *job)
 {
         struct run *run = job->owner;
         run_record(run);
-        fd_close(&run->home_fd);   /* of a tmpfs that nothing else uses: the kernel frees its files in this call */
+        fd_close(&run->home_fd);   /* a tmpfs without other users: the kernel frees its files in this call */
         if (run->launch.entered)
                 run->launch.storage->weigh(run->launch.storage_owner);
         if (!run->publishes)
@@ -154,7 +154,7 @@ static void submit(struct run *run, void (*work)(struct job *job), void (*done)(
 
 /* ---- kept files ---- */
 
-/* Kept files are made known in the order of the record; `published` is where the search for the next one begins. */
+/* Kept files are published in the order of the record; `published` is the start of the search for the next file. */
 static void lose_kept(struct run *run, const char *url, const struct csn_error *error)
 {
         struct run_result *result = &run->result;

@@ -23,7 +23,7 @@ void run_printed(struct run *run, int number, const void *bytes, size_t len)
         }
 }
 
-/* One read.  False: there is nothing now, or the stream has ended. */
+/* One read.  False: no data now, or the end of the stream. */
 static bool read_stream(struct stream *stream)
 {
         struct run *run = stream->run;
@@ -44,7 +44,7 @@ static void stream_ready(struct watch *watch, uint32_t events)
         struct stream *stream = watch->owner;
         (void)events;
         if (stream->run->state < RUN_RECORDING)
-                read_stream(stream);   /* as much as a pipe holds; for more the loop comes again */
+                read_stream(stream);   /* as much as a pipe holds; for more the loop calls again */
 }
 
 /* ---- private channel ---- */
@@ -58,8 +58,8 @@ static bool read_channel(struct run *run)
                 return false;
         if (n <= 0 || channel_take(&run->channel, frame, (size_t)n, &err) < 0) {
                 /*
-                 * Ended, or misused: then nothing that it says is heard any more, and the run goes on.  Closed,
-                 * because a program that fills a socket that nobody reads would wait for its time-out.
+                 * The end of the channel, or misuse: the channel is closed and the run goes on.  An open channel
+                 * without a reader would fill, and the program would wait until its time-out.
                  */
                 loop_unwatch(run->engine->loop, &run->channel_watch);
                 fd_close(&run->channel_watch.fd);
@@ -67,11 +67,11 @@ static bool read_channel(struct run *run)
                 if (n > 0 && run->message_handler) {
                         if (run->message_handler->protocol_error)
                                 run->message_handler->protocol_error(run->message_handler_owner);
-                        run_kill(run);   /* somebody waits for what it would say */
+                        run_kill(run);   /* the message handler waits for an answer */
                 }
                 return false;
         }
-        /* Of a program that has ended, nothing says when the frame came. */
+        /* The time of the frame is unknown once the program has ended. */
         if (!run->parsed_us && run->instance && (frame[4] == CHANNEL_STARTED || frame[4] == CHANNEL_SYNTAX))
                 run->parsed_us = clock_us();
         queue_started(run);
@@ -107,7 +107,7 @@ void run_drain(struct run *run)
 static void on_connection(void *owner, const char *host, unsigned port, const char *refusal)
 {
         struct run *run = owner;
-        /* Refusals are the program's to cause; they must not push other warnings out. */
+        /* The program causes refusals, and could push other warnings out. */
         if (refusal && run->refusals++ < REFUSALS_TOLD)
                 run_warn(run, "connection_refused", "the proxy refused %.100s:%u: %s", host, port, refusal);
 }
@@ -129,7 +129,7 @@ int run_read_private_hosts(struct engine *engine, struct csn_error *err)
         return 0;
 }
 
-/* Without its proxy a program that was promised a network could not know why it has none. */
+/* Without its proxy the program has no network, and cannot know the reason: the warning has the reason. */
 static void open_proxy(struct run *run, int proxy_fd)
 {
         static const struct egress_events events = { on_connection };
@@ -149,7 +149,7 @@ static void open_proxy(struct run *run, int proxy_fd)
         }
 }
 
-/* Without its tools a program could only fail, and nobody would know why. */
+/* Without its tools the program can only fail: the warning has the reason. */
 static void open_tool_socket(struct run *run, int tool_socket_fd)
 {
         struct csn_error err;

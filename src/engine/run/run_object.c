@@ -1,4 +1,4 @@
-/* Accessors of a run, and what every part of a run uses. */
+/* Accessors of a run, and helpers for every part of a run. */
 #include "engine/run/run_private.h"
 
 void run_warn(struct run *run, const char *code, const char *fmt, ...)

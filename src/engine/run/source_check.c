@@ -1,4 +1,4 @@
-/* A check of a program that is not run; and the interpreter's own words where it does not parse. */
+/* Checks a program without running it; Python's own syntax errors come from the interpreter. */
 #include "engine/run/run_private.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@ static void finish(struct source_check *source_check)
 }
 
 /*
- * Its error instead of our parser's, or of what was found in a program that is none.  Whatever else became of the run
- * says nothing about the program.
+ * Takes the interpreter's error in place of our parser's error and findings.  Any other outcome of the run says nothing
+ * about the program.
  */
 static void take_words(struct check *check, const struct run_result *record)
 {
@@ -50,7 +50,7 @@ static void on_words(void *owner, const struct run_result *record)
 
 static const struct run_events words_events = { .done = on_words };
 
-/* It is compiled and never run, from the beginning: no other answer of a policy could change that. */
+/* Compiled from the start and never run, whatever a policy would answer. */
 static void ask_interpreter(struct source_check *source_check)
 {
         struct run *run = source_check->run = run_new(source_check->engine);

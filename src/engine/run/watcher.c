@@ -1,4 +1,4 @@
-/* Tells the watcher of an engine what happens; see watcher.h. */
+/* Sends events to the watcher of an engine; see watcher.h. */
 #include "engine/run/watcher.h"
 
 #include "engine/run/run_private.h"
