@@ -1,4 +1,4 @@
-/* Collecting and exporting what a dead run left in its home directory. */
+/* Collecting and exporting the files left by an ended run in its home directory. */
 #include "engine/output/files.h"
 
 #include <dirent.h>
@@ -27,9 +27,8 @@ static int open_beneath(int dir_fd, const char *name, uint64_t flags, uint64_t m
 }
 
 /*
- * Open again what an O_PATH descriptor already holds: by then fstat(2) has said what it is, and nothing can
- * be put in its place.  A program may have taken the rights away from its own files; as root or as their
- * owner we give them back first.
+ * Opens the object of an O_PATH descriptor for use: fstat(2) has checked its type, and the object cannot be replaced.
+ * A program may have removed the rights of its own files; as root, or as the owner, we restore the rights first.
  */
 static int reopen(int path_fd, int flags, mode_t rights)
 {
@@ -42,8 +41,8 @@ static int reopen(int path_fd, int flags, mode_t rights)
 }
 
 /*
- * A folder of a sandbox, to which we have no right ourselves.  That of a run elsewhere is ours.  Without privileges
- * both have our uid, and Landlock refuses the sandbox's folder to the engine.
+ * Whether the folder belongs to a sandbox, without rights for the engine.  The folder of a run elsewhere is the
+ * engine's own.  Without privileges both folders have our uid, and Landlock refuses the sandbox's folder to the engine.
  */
 static bool is_foreign(int dir_fd)
 {
@@ -94,7 +93,7 @@ int files_open_input(int dir_fd, const char *name)
 
 /* ---- hashing ---- */
 
-/* Looked for once: that takes longer than to hash most files (EVP_MD_fetch(3)). */
+/* Fetched once: a fetch takes longer than hashing most files (EVP_MD_fetch(3)). */
 static const EVP_MD *sha256(void)
 {
         static _Atomic(const EVP_MD *) found;   /* helper threads hash, too */
@@ -147,7 +146,7 @@ int files_sha256(int fd, uint64_t max, char hex[static 65], uint64_t *ret_size)
 
 struct name {
         char *text;
-        ino_t number;            /* of what it names */
+        ino_t number;            /* inode of the named file */
 };
 
 struct names {
@@ -178,7 +177,7 @@ static void add_name(struct names *list, char *text, ino_t number)
         list->names[list->n++] = (struct name){ text, number };
 }
 
-/* One of a sandbox, or one of ours: helpers have no business there. */
+/* Opens a folder of a sandbox, or our own: helpers do not open our own folders. */
 static int open_folder(int dir_fd, const char *name, bool ours)
 {
         struct stat st;
@@ -190,11 +189,11 @@ static int open_folder(int dir_fd, const char *name, bool ours)
         return reopen(path, O_RDONLY | O_DIRECTORY, 0700);
 }
 
-/* Depth is bounded, so the descriptors and the C stack that this takes are too. */
+/* The depth is bounded, and so are descriptors and C stack. */
 static void walk(int dir_fd, const char *prefix, unsigned depth, const struct search *search, struct arena *arena,
         struct names *list)
 {
-        int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);   /* nobody else reads on where it stands */
+        int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);   /* shares the position, which no other code uses */
         DIR *dir = copy < 0 ? NULL : fdopendir(copy);
         if (!dir) {
                 fd_close(&copy);
@@ -256,9 +255,9 @@ static const struct file_input *find_input(const struct inputs *inputs, const ch
 }
 
 /*
- * Whether a descriptor, wherever it comes from, is of name i.  The list is whole and nobody changes the folder any
- * more, so a file that has one name there is the one whose number is in the list, if it is there once: after 2^32 new
- * files a tmpfs gives numbers anew.
+ * Whether a descriptor, wherever its origin, is file i of the list.  The list is complete and the folder does not
+ * change any more, so a file with one link is the file with the same inode number, if the number occurs once: after
+ * 2^32 new files a tmpfs reuses numbers.
  */
 static bool is_that(int fd, int home_fd, const struct names *list, size_t i)
 {
@@ -273,7 +272,7 @@ static bool is_that(int fd, int home_fd, const struct names *list, size_t i)
         return true;
 }
 
-/* Read and hash one file, which may be open already.  *left is what may still be read of all files together. */
+/* Reads and hashes a file, which may be open already.  *left: bytes that may still be read of all files together. */
 static void examine(int home_fd, int open_fd, struct file_found *file, uint64_t *left, struct arena *arena)
 {
         struct csn_error err;
@@ -307,7 +306,7 @@ static void examine(int home_fd, int open_fd, struct file_found *file, uint64_t 
         file->size = size;
 }
 
-/* The home of a run came from inside, open for reading: then nobody has to be asked. */
+/* The home of a run came from inside the sandbox, open for reading: no helper has to open the folder. */
 static int open_for_names(int dir_fd, bool ours)
 {
         int flags = fcntl(dir_fd, F_GETFL);
@@ -454,7 +453,7 @@ int files_export(int home_fd, const struct file_found *file, int to_dir_fd, int 
         if (rc == 0)
                 rc = futimens(to, times);
         if (rc == 0)
-                rc = renameat(temp_fd, temp, dir, base);   /* replaces a link of that name, never follows it */
+                rc = renameat(temp_fd, temp, dir, base);   /* replaces a link of this name, never follows the link */
         if (rc < 0) {
                 int sys = errno;
                 unlinkat(temp_fd, temp, 0);

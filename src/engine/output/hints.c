@@ -1,9 +1,8 @@
 /*
- * Advice by what a language's runner reported of an error, for a model that will try again.
+ * Advice for a model that will try again, from the error reported by a language's runner.
  *
  * Type, message and traceback come over the private channel: printing "NameError" triggers nothing.  A shell reports no
- * error of its commands, so of a program without a report the end of standard error is read, and that for the network
- * alone.
+ * error of its commands, so without a report the end of standard error is searched, for network errors only.
  */
 #include "engine/output/verdict.h"
 
@@ -65,7 +64,10 @@ static const struct {
         { PYTHON, "StopIteration", "The iterator is exhausted. Check for the end before next()." },
 };
 
-/* Node says by a message, or by the system's number, what Python says by a type; OSError itself is a type of many. */
+/*
+ * Node has a message, or the system's error number, for errors with a type in Python; OSError itself covers many
+ * errors.
+ */
 static const struct {
         const char *message, *advice;
 } messages[] = {
@@ -95,8 +97,8 @@ const char *feedback_for_type(const char *language, const char *type)
 #define NO_LISTENER "Nothing listens at that address: there is no network in this sandbox, only what the program itself starts on 127.0.0.1."
 
 /*
- * How the C library, and the clients that have words of their own, say that a name or a host cannot be reached.  A
- * refusal comes last: a client that tried more than one address names it beside the others.
+ * Texts of the C library, and of clients with texts of their own, for a name or a host that cannot be reached.  A
+ * refusal comes last: a client that tried more than one address names a refusal beside the other errors.
  */
 static const struct {
         const char *words, *advice;
@@ -115,7 +117,7 @@ static const struct {
         { "Couldn't connect to server", NO_LISTENER }, /* curl */
 };
 
-/* Clients that say nothing when they are told to be quiet, and their exit statuses: curl(1), wget(1). */
+/* Clients without a message in quiet mode, and their exit statuses: curl(1), wget(1). */
 static const struct {
         const char *command;
         int status;
@@ -140,7 +142,7 @@ static bool has_word(const struct bytes *text, const char *word)
         return false;
 }
 
-/* The status of a client that was the program's last command, or that of Python's CalledProcessError. */
+/* The exit status of a client as the program's last command, or in Python's CalledProcessError. */
 static bool ended_as_client(const struct complaint *of)
 {
         const char *said = of->message ? of->message : "";
@@ -186,9 +188,7 @@ static const char *network_advice(const struct complaint *of)
                 found = unreached_in(of->printed.bytes ? of->printed.bytes + from : NULL, of->printed.len - from, NULL);
         if (of->type && of->message)
                 found = unreached_in(of->message, strlen(of->message), NULL);
-        /*
-         * The lines of errors that led to it; those of frames, and the program's text among them, begin with a blank.
-         */
+        /* The lines of chained errors; frames, and the program's text among the frames, begin with a blank. */
         for (size_t i = 0; of->type && i < of->traceback_n; i++)
                 if (of->traceback[i][0] != ' ')
                         found = unreached_in(of->traceback[i], strlen(of->traceback[i]), found);
@@ -197,7 +197,7 @@ static const char *network_advice(const struct complaint *of)
         return found;
 }
 
-/* A shell command has only words for it: strerror(3) of EROFS. */
+/* A shell command only prints strerror(3) of EROFS. */
 static const char *printed_advice(const struct complaint *of)
 {
         static const char words[] = "Read-only file system";

@@ -1,4 +1,4 @@
-/* MIME types: a small table by extension (RFC 2046 and IANA's registry), and the first bytes where it is silent. */
+/* MIME types: a small table by extension (RFC 2046 and IANA's registry), else by the first bytes. */
 #include "engine/output/files.h"
 
 #include <strings.h>

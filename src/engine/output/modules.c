@@ -1,7 +1,7 @@
 /*
- * The hint for an import that fails: the installed module with the nearest name.  The names are those of the run's
- * packages, and those in the module folders of this host's Python or Node, because a sandbox sees the same /usr; in an
- * imported image, those that the image lists.
+ * The hint for an import that fails: the installed module with the nearest name.  Candidates are the run's packages and
+ * the module folders of this host's Python or Node, because a sandbox sees the same /usr; in an imported image, the
+ * image's list.
  */
 #include "engine/output/verdict.h"
 
@@ -9,9 +9,9 @@
 #include <glob.h>
 #include <stdio.h>
 
-#define DISTANCE_MAX 2                 /* changes of a letter that are taken for a mistake */
+#define DISTANCE_MAX 2                 /* most changed letters of a misspelled name */
 
-#define PACKAGES_NAMED_MAX 20          /* packages of the run that a hint lists, and as many of an image */
+#define PACKAGES_NAMED_MAX 20          /* most packages listed in a hint, of a run or of an image */
 
 static const char *const python_folders[] = { "/usr/lib/python3.[0-9]*", "/usr/lib/python3/dist-packages",
         "/usr/local/lib/python3.[0-9]*/dist-packages", NULL };
@@ -109,7 +109,7 @@ static const char *modules_nearest(const struct complaint *of, const struct miss
         return nearest->name[0] ? nearest->name : NULL;
 }
 
-/* The module's name in a message, without what lies below: json of json.nothing, @a/b of @a/b/c.  0: none. */
+/* The module's name in a message, without lower levels: json of json.nothing, @a/b of @a/b/c.  0: none. */
 static size_t module_name(const struct missing *kind, const char *text)
 {
         size_t len = strcspn(text, kind->folders == python_folders ? "'." : "'/");
@@ -118,7 +118,7 @@ static size_t module_name(const struct missing *kind, const char *text)
         return text[0] == '.' || text[0] == '/' || len > DISTANCE_LEN_MAX ? 0 : len;
 }
 
-/* " The packages of this run are six==1.16.0, x==1.0."; "": it has none. */
+/* " The packages of this run are six==1.16.0, x==1.0."; "": no packages. */
 static const char *packages_text(const struct complaint *of, struct arena *arena)
 {
         const char *text = "";
@@ -129,7 +129,7 @@ static const char *packages_text(const struct complaint *of, struct arena *arena
         return n ? arena_text(arena, " The packages of this run are %s.", text) : "";
 }
 
-/* " The image has numpy 1.24.2, six 1.16.0 and 40 more: caisson image show NAME."; "": it has none, or is the host's. */
+/* " The image has numpy 1.24.2, six 1.16.0 and 40 more: caisson image show NAME."; "": none, or the host's image. */
 static const char *image_text(const struct complaint *of, struct arena *arena)
 {
         const char *text = "";

@@ -1,6 +1,6 @@
 /*
  * The record as text: the table of the forms, and Caisson's own forms plain and brief.  The form of an older system has
- * the sentences of that system; what that system left out of the output follows them.
+ * the sentences of the older system; parts left out by the older system follow.
  */
 #include "engine/output/render_forms.h"
 
@@ -39,10 +39,10 @@ static bool is_hidden(const unsigned char *at)
                 (at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9);
 }
 
-/* In quotes, on one line: a name is the program's to choose, and must not be able to look like another line. */
+/* In quotes, on one line: the program chooses the name, which must not look like another line. */
 static void add_name(struct buf *buf, const char *name)
 {
-        unsigned hidden = 0; /* bytes of a character that are left */
+        unsigned hidden = 0; /* bytes left of a hidden character */
         for (const char *at = name; *at; at++) {
                 if (is_hidden((const unsigned char *)at))
                         hidden = *(const unsigned char *)at == 0xc2 ? 2 : 3;
@@ -54,7 +54,7 @@ static void add_name(struct buf *buf, const char *name)
         }
 }
 
-/* A line for each file that was exported, so that a model can link it, and for each that could not be exported. */
+/* A line for each exported file, so that a model can link the file, and for each failed export. */
 static void add_files(const struct run_result *result, struct buf *buf)
 {
         for (size_t i = 0; i < result->files_n; i++) {
@@ -73,7 +73,7 @@ static void add_files(const struct run_result *result, struct buf *buf)
 
 /* ---- Caisson's own forms ---- */
 
-/* Output and value, then "STDERR: ..." on its own line, then what went wrong. */
+/* Output and value, then "STDERR: ..." on its own line, then the reason of a failure. */
 static void plain(const struct render_parts *parts, struct buf *buf)
 {
         const struct run_result *result = parts->result;
@@ -85,7 +85,7 @@ static void plain(const struct render_parts *parts, struct buf *buf)
         }
 }
 
-/* The first and the last part of a text, so that the useful end of a traceback stays. */
+/* The first and the last part of a text: the useful end of a traceback stays. */
 static void add_cut(struct buf *buf, const struct bytes *bytes, size_t max)
 {
         if (bytes->len <= max) {

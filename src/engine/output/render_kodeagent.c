@@ -1,6 +1,6 @@
 /*
- * The form kodeagent: the observation that kodeagent gives to its model.  It is standard output, then standard error;
- * what ended the program otherwise is an exception of kodeagent's code runner.
+ * The form kodeagent: kodeagent's observation for its model.  Standard output comes first, then standard error; any
+ * other end of the program is an exception of kodeagent's code runner.
  */
 #include "engine/output/render_forms.h"
 

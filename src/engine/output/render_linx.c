@@ -1,7 +1,7 @@
 /* The form linx: the answers of LinX' tool code_execution. */
 #include "engine/output/render_forms.h"
 
-/* A run that the engine could not carry out; the tool of LinX had an exception then. */
+/* The engine could not carry out the run; the tool of LinX raised an exception in this case. */
 static bool is_refused(int status)
 {
         return status == status_BAD_REQUEST || status == status_CAPACITY || status == status_ENGINE_ERROR ||

@@ -1,4 +1,4 @@
-/* Parts of a record that the forms of render share: streams, value, reason. */
+/* Parts of a record shared by the forms of render: streams, value, reason. */
 #include "engine/output/render_forms.h"
 
 void render_new_line(struct buf *buf)

@@ -23,7 +23,7 @@ static bool ended_by_signal(const struct evidence *evidence)
         return evidence->how->has_status && WIFSIGNALED((int)evidence->how->status);
 }
 
-/* A program that got ENOSPC and cleaned up after itself leaves no full disk; its exception still tells. */
+/* A program may clean up after ENOSPC and leave free space; its exception still shows the error. */
 static bool disk_was_full(const struct evidence *evidence)
 {
         int number = evidence->error_errno;
@@ -32,20 +32,20 @@ static bool disk_was_full(const struct evidence *evidence)
 
 static bool memory_refused(const struct evidence *evidence)
 {
-        /* Without a controller the limit is an rlimit, and what it does is refuse: the program sees MemoryError. */
+        /* Without a memory controller the limit is an rlimit, which refuses memory: the program sees MemoryError. */
         return evidence->error_type && strcmp(evidence->error_type, "MemoryError") == 0 &&
                !(evidence->boundary->controllers & WIRE_CTL_MEMORY);
 }
 
-/* Likewise for processes: the rlimit does not count what it refused, but the program saw EAGAIN. */
+/* Without a pids controller the limit is an rlimit, which does not count refusals; the program sees EAGAIN. */
 static bool fork_refused(const struct evidence *evidence)
 {
         return evidence->error_errno == EAGAIN && !(evidence->boundary->controllers & WIRE_CTL_PIDS);
 }
 
 /*
- * A controller kills for the limit only where that was reached; the kernel charges at most 8 pages beyond it at once.
- * One that stayed below died of a limit above its own cgroup, or of a host without memory.
+ * A controller kills for the limit only at the limit; the kernel charges at most 8 pages beyond the limit at once.  A
+ * program that stayed below died of a limit above its own cgroup, or of a host without memory.
  */
 #define MEMORY_SLACK MIB
 static bool host_lacked_memory(const struct evidence *evidence)
@@ -55,7 +55,7 @@ static bool host_lacked_memory(const struct evidence *evidence)
                how->memory_peak + MEMORY_SLACK < evidence->limits->memory_bytes;
 }
 
-/* In this order: what we did to the program, then what the kernel did, then what it did itself. */
+/* In this order: our own acts, then the kernel's, then the program's. */
 int verdict_status(const struct evidence *evidence)
 {
         const struct wire_exit *how = evidence->how;
@@ -77,7 +77,7 @@ int verdict_status(const struct evidence *evidence)
                 return status_SYNTAX_ERROR;
         if (ended_by(evidence, SIGXFSZ) || (!well && disk_was_full(evidence)))
                 return status_DISK_EXCEEDED;
-        /* The parser itself died of the text: 100,000 brackets do that to some versions. */
+        /* The parser died of the text: 100,000 brackets crash some versions of Python. */
         if (!evidence->parsed && !evidence->channel_broken && ended_by_signal(evidence))
                 return status_SYNTAX_ERROR;
         if (ended_by_signal(evidence) || !how->has_status)
@@ -85,7 +85,7 @@ int verdict_status(const struct evidence *evidence)
         return well ? status_COMPLETED : status_FAILED;
 }
 
-/* "30 seconds", "1.5 seconds", as the message has had it in every system before. */
+/* "30 seconds", "1.5 seconds", as in the message of every earlier system. */
 static const char *seconds(uint64_t ms, struct arena *arena)
 {
         if (ms % 1000 == 0)
@@ -158,10 +158,10 @@ const char *verdict_time_limit(const struct evidence *evidence)
 }
 
 /*
- * Whether a program that ran out of time was computing or waiting.  It could compute for its share of the wall time, by
- * one thread at most, and was held back while it was throttled: a loop uses nearly all of what is left, and a sleep
- * nothing.  Time on a run queue is no sleep.  Where that is not known and the host was busy, a loop got no more than
- * its part (fair_milli); a program that used about so much, or was between, has both causes named.
+ * Whether a program at its time-out was computing or waiting.  Its maximum is its share of the wall time on one thread,
+ * less the throttled time: a loop uses nearly all of the maximum, and a sleep nothing.  Time on a run queue is no
+ * sleep.  If that time is unknown and the host was busy, a loop got only its part (fair_milli); a program with about
+ * this use, or with a use between the two, has both causes named.
  */
 static const char *timeout_cause(const struct evidence *evidence, struct arena *arena)
 {
@@ -194,7 +194,7 @@ static const char *timeout_cause(const struct evidence *evidence, struct arena *
         return "It used little CPU time: it was waiting (sleep, input, a lock, a child).";
 }
 
-/* What is easily forgotten in a language. */
+/* Easily forgotten parts of a language's syntax. */
 static const char *syntax_of(const char *language)
 {
         static const struct { const char *title, *parts; } rows[] = {
