@@ -4,7 +4,7 @@
 
 #define TICK_US 250000
 #define TRIM_MS 500            /* without a run, until give_memory_back() */
-#define REFILL_US 500          /* after the end of a run: its caller may have the next one already */
+#define REFILL_US 500          /* after the end of a run: its caller may start the next run first */
 /* after a bare instance was taken for a persistent sandbox: its first operations come first */
 #define REFILL_PSANDBOX_US 20000
 #define MAKING_MAX 2
@@ -17,7 +17,7 @@ static const struct instance_user instance_user = {
         .ready = on_changed, .confined = on_changed, .exited = on_exited, .refused = on_refused
 };
 
-/* The pool that is the user of an instance, or NULL. */
+/* The pool of an instance, or NULL. */
 static struct pool *pool_of(const struct instance *instance)
 {
         return instance->user == &instance_user ? instance->owner : NULL;
@@ -25,7 +25,7 @@ static struct pool *pool_of(const struct instance *instance)
 
 /* ---- instances of a pool ---- */
 
-/* Each pool may have one; what goes beyond the bound with it is taken from where most waits. */
+/* Each pool may keep an instance; above the memory bound the largest pool discards its oldest. */
 static void keep_bound(struct pools *pools)
 {
         while (pools_memory(pools) > pools->instances->settings->engine.pool_memory_bytes) {
@@ -39,11 +39,11 @@ static void keep_bound(struct pools *pools)
         }
 }
 
-/* One that was being made did not come to be. */
+/* The creation of an instance failed. */
 static void failed(struct pool *pool)
 {
         pool->making--;
-        /* The image may have been removed; the next run that names it fills the pool again. */
+        /* The image may be gone; the next run in the image fills the pool again. */
         if (pool_has_image(pool) || pool->shape.domain)
                 pool->target = 0;
         pool->backoff_ms = pool_next_backoff(pool->backoff_ms);
@@ -99,7 +99,7 @@ static void on_refused(void *owner, struct instance *instance, const struct csn_
         lose(owner, instance);
 }
 
-/* The newest, whose memory the processor still has near. */
+/* LIFO: the newest instance still has its memory in the CPU cache. */
 static struct instance *take(struct pool *pool)
 {
         struct instance *instance = pool ? pool->newest : NULL;
@@ -135,7 +135,7 @@ bool pools_are_warm(struct pools *pools, const struct launch *launch)
         return zygote && zygote->serves;
 }
 
-/* One that waits, or else more will. */
+/* Takes an instance; an empty pool gets a higher target. */
 static struct instance *take_or_grow(struct pool *pool)
 {
         struct instance *instance = take(pool);
@@ -202,13 +202,13 @@ static bool has_room(const struct pools *pools, const struct pool *pool)
                pools_memory(pools) + size * (pool->making + 1) <= pools->instances->settings->engine.pool_memory_bytes;
 }
 
-/* A run has looked for what it holds. */
+/* A run has asked for an instance of the pool. */
 static bool is_asked_for(const struct pool *pool)
 {
         return pool->hits || pool->misses;
 }
 
-/* A Node or a Bash that nobody has asked for yet does not take the processors from a zygote that is coming. */
+/* An unused pool of Node or Bash leaves the processors to a zygote being started. */
 static bool has_time(const struct pools *pools, const struct pool *pool)
 {
         return !pool->language || pool->language->zygote || is_asked_for(pool) || !pools_zygote_comes(pools);
@@ -234,10 +234,7 @@ static bool is_needier(const struct pool *a, const struct pool *b)
         return a->used_ms > b->used_ms;
 }
 
-/*
- * One that runs have asked for comes first; then the one that has least of what it should have; of two the one that was
- * used last.
- */
+/* Pools in use come first; then the pool with the lowest part of its target; of two equals the most recently used. */
 static struct pool *neediest(struct pools *pools)
 {
         struct pool *found = NULL;
@@ -249,7 +246,7 @@ static struct pool *neediest(struct pools *pools)
         return found;
 }
 
-/* Runs that wait are made first. */
+/* Queued runs come before instances for pools. */
 static void refill(struct timer *timer)
 {
         struct pools *pools = timer->owner;
@@ -258,7 +255,7 @@ static void refill(struct timer *timer)
                 making += pool->making;
         for (struct pool *pool;
                 !pools->user->has_ready_run(pools->owner) && making < MAKING_MAX && (pool = neediest(pools));)
-                making += make_one(pools, pool);   /* one that failed rests, and is not the neediest then */
+                making += make_one(pools, pool);   /* a failed pool pauses (backoff), and is not the neediest */
 }
 
 void pools_refill(struct pools *pools)
@@ -345,12 +342,12 @@ void pools_zygote(struct pools *pools, uint32_t id, const char *info, const stru
 {
         struct zygote *zygote = pools ? find_zygote(pools, id) : NULL;
         if (!zygote)
-                return;   /* an own one that was retired */
+                return;   /* a retired own zygote */
         if (error)
                 on_gone(pools, zygote, error);
         else
                 on_serves(pools, zygote, info);
-        instances_changed(pools->instances);   /* runs that waited for the zygote may start, warm or cold */
+        instances_changed(pools->instances);   /* runs waiting for the zygote may start, warm or cold */
 }
 
 void pools_lost(struct pools *pools)

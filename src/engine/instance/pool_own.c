@@ -1,24 +1,24 @@
 /*
- * Own zygotes: Python zygotes that have imported foreign code, the packages of a layer or the modules of an image.
+ * Own zygotes: Python zygotes with foreign imports, from the packages of a layer or the modules of an image.
  *
- * Each has a domain of its own (src/supervisor/domain.h), in which its sandboxes are made, too.  So foreign code that a
- * zygote imported reaches sandboxes of the same layer, image and tenant, and no others (docs/decisions).
+ * Each has a domain of its own (src/supervisor/domain.h), which also has its sandboxes.  So foreign code imported by a
+ * zygote reaches sandboxes of the same layer, image and tenant, and no others (docs/decisions).
  */
 #include "engine/instance/pool_private.h"
 
 #include <stdio.h>
 
-#define PLACES_OF_ZYGOTE 16       /* its descriptors in the supervisor are those of one or two sandboxes */
-#define EVICT_MS 5000             /* a zygote used more recently is not ended for another one */
+#define PLACES_OF_ZYGOTE 16       /* a zygote takes the descriptors of one or two sandboxes */
+#define EVICT_MS 5000             /* a zygote used more recently is not evicted */
 
-/* ---- which launches have one ---- */
+/* ---- launches with an own zygote ---- */
 
 static bool key_of(const struct launch *launch, struct zygote_key *ret)
 {
         const struct wire_shape *shape = &launch->shape;
         bool layer = shape->python_layer_high || shape->python_layer_low;
         memset(ret, 0, sizeof *ret);
-        /* The judge of a grading, and all that is judged, has no neighbour that a tenant chose. */
+        /* A judge, and judged programs, share no domain with code chosen by a tenant. */
         if ((!layer && !launch->image) || launch->judged || launch->has_messages || launch->persistent ||
                 pool_has_grants(launch))
                 return false;
@@ -83,7 +83,7 @@ static size_t count(const struct pools *pools)
         return n;
 }
 
-/* False: each one is in use, or is being started. */
+/* False: every zygote is in use, or being started. */
 static bool make_room(struct pools *pools, uint64_t now)
 {
         struct zygote *oldest = NULL;
@@ -138,7 +138,7 @@ void pool_note_use(struct pools *pools, const struct launch *launch)
                 add(pools, &key, clock_ms());
 }
 
-/* Not while a run could start: a zygote helps the runs that follow. */
+/* Not while a run could start: a zygote only helps later runs. */
 static void start_one(struct pools *pools)
 {
         for (struct zygote *zygote = pools->own; zygote; zygote = zygote->next)

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* requests can ask for more kinds; then the pool that was not used for the longest time goes */
+/* requests can ask for more kinds; then the least recently used pool goes */
 #define POOLS_MAX 32
 
 /* ---- waiting instances ---- */
@@ -135,7 +135,7 @@ void pools_remove_ended(struct pools *pools)
                         at = &(*at)->next;
 }
 
-/* The zygote that pool_choose_zygote() has chosen is known by the domain. */
+/* The domain identifies the zygote chosen by pool_choose_zygote(). */
 static struct zygote *zygote_of(struct pools *pools, const struct launch *launch, const struct language *language)
 {
         if (!language || !language->zygote)

@@ -1,4 +1,4 @@
-/* Python zygotes: one per image, from which the interpreters of pools and runs are forked. */
+/* Python zygotes: one per image, parent of the interpreters of pools and runs. */
 #include "engine/instance/pool_private.h"
 
 #include <inttypes.h>
@@ -48,9 +48,9 @@ static bool has_image(const struct settings *settings, const char *name, int ima
 }
 
 /*
- * Runs with the data image have the profile of that name, and the number of its cores is in their environment; an
- * administrator may allow less.  Of the installation's profiles only the default one is used: all runs of a zygote see
- * its environment.
+ * Runs with the data image have the profile "data", and the number of its cores is in their environment; an
+ * administrator may allow less.  Of the installation's profiles only the default profile is used: all runs of a zygote
+ * see its environment.
  */
 int pool_usual_launch(const struct pools *pools, const char *language, int image, struct launch *ret,
         struct csn_error *err)
@@ -80,7 +80,7 @@ void pool_zygote_failed(struct zygote *zygote, const char *why)
         zygote->retry_at_ms = clock_ms() + zygote->retry_ms;
 }
 
-/* What a zygote imports beside the modules of its image (src/lang/python/zygote/preload.py). */
+/* Foreign imports of a zygote, beside the modules of its image (src/lang/python/zygote/preload.py). */
 static size_t add_foreign(const struct pools *pools, struct arena *arena, char **env)
 {
         const struct packages_settings *settings = &pools->instances->settings->packages;
@@ -89,7 +89,7 @@ static size_t add_foreign(const struct pools *pools, struct arena *arena, char *
         return 2;
 }
 
-/* Arguments and environment are those of a usual run, whose interpreter then finds them as they are. */
+/* Arguments and environment are those of a usual run, so a fork finds both in place. */
 static int request_zygote(struct pools *pools, const struct zygote *zygote, const struct launch *usual,
         struct arena *arena, struct csn_error *err)
 {
@@ -126,7 +126,7 @@ static int request_zygote(struct pools *pools, const struct zygote *zygote, cons
                 &wanted, err);
 }
 
-/* What launches of an own zygote are like.  Errors: those of launch_prepare(). */
+/* The launches of an own zygote.  Errors: those of launch_prepare(). */
 static int own_launch(const struct pools *pools, const struct zygote *zygote, struct launch *ret,
         struct csn_error *err)
 {
