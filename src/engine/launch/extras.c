@@ -1,13 +1,13 @@
 /*
- * The parts of a request that become files beside the program: its prelude, its modules, and its input as JSON.  And
- * the limit of the program's own text.
+ * The parts of a request that become files beside the program: its prelude, its modules, and its input as JSON; and the
+ * limit of the program's own text.
  */
 #include "engine/launch/launch_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LONG_CODE 10000                /* characters of a program that is called very long */
+#define LONG_CODE 10000                /* characters of a "very long" program */
 
 static int check_code_bytes(struct launch *launch, struct csn_error *err)
 {
@@ -62,7 +62,7 @@ static int by_name(const void *a, const void *b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of sorted names, the one that is a folder in a later one, or equal to the next; NULL: none. */
+/* Of sorted names, the first below another name, or equal to the name before; NULL: none. */
 static const char *name_taken_twice(const char **names, size_t n, bool *ret_folder)
 {
         for (size_t i = 0; i < n; i++) {

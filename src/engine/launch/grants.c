@@ -1,4 +1,4 @@
-/* What a launch has beside its private file systems: volumes that the request names, and devices of its profile. */
+/* Grants of a launch beside its private file systems: volumes of the request, and devices of its profile. */
 #include "engine/launch/launch_private.h"
 
 #include "sandbox/sandbox.h"

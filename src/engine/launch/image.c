@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The interpreter that a built-in language needs; IMAGE_LANGUAGES: a language of the configuration. */
+/* The interpreter needed by a built-in language; IMAGE_LANGUAGES: a language of the configuration. */
 static enum image_language interpreter_of(const struct language *language)
 {
         if (language == &lang_python)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Most that is examined in the loop. */
+/* Largest inputs examined in the loop. */
 #define SHORT_CONTENTS (128 * KIB)     /* bytes of the program and of contents in the request, which are hashed */
 #define SHORT_FILES 64                 /* files of the request: names are checked and sorted */
 
@@ -39,7 +39,7 @@ static int open_input(void *owner, size_t i, struct wire_file *ret_file, int *re
                 ret_file->content_len = input->content.len;
                 return 0;
         }
-        /* Opened again here, one at a time: there may be more inputs than descriptors. */
+        /* Opened again here, one at a time: the inputs may outnumber the descriptors. */
         *ret_fd = input->work ? files_open_input(launch->work_fd, input->name)
                               : open(input->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         return *ret_fd >= 0 ? 0
@@ -128,8 +128,8 @@ static int check_names(struct launch *launch, const char ***ret_sorted, struct c
 }
 
 /*
- * The files of a work folder come last, so that what the request itself brings wins.  `names` are those of the
- * request's files, sorted.
+ * The files of a work folder come last, so the request's own files win.  `names` are the names of the request's files,
+ * sorted.
  */
 static int add_work_files(struct launch *launch, const char **names, struct csn_error *err)
 {
@@ -165,7 +165,7 @@ static int add_work_files(struct launch *launch, const char **names, struct csn_
 
 /* ---- their contents ---- */
 
-/* Size and hash of an input, which also shows that it can be read and is a file. */
+/* Size and hash of an input; also checks that the input is a readable file. */
 static int examine_input(struct launch *launch, size_t i, uint64_t *left, struct csn_error *err)
 {
         const struct launch_input *input = &launch->inputs[i];

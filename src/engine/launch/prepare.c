@@ -1,6 +1,6 @@
 /*
- * From a request to what a backend needs: the whole request, arguments, environment; or to what an interpreter needs.
- * inputs.c has the input files.
+ * From a request to the input of a backend: the whole request, arguments, environment; or to the input of an
+ * interpreter.  inputs.c has the input files.
  */
 #include "engine/launch/launch_private.h"
 
@@ -31,7 +31,7 @@ static int choose_language(struct launch *launch, struct csn_error *err)
         return 0;
 }
 
-/* The language that the request names, by a name or by the name of the file; NULL: none that is known. */
+/* The language of the request, by its name or by the name of the file; NULL: no known language. */
 static const struct language *named_language(const struct launch *launch)
 {
         const struct run_request *request = &launch->request;
@@ -42,7 +42,9 @@ static const struct language *named_language(const struct launch *launch)
         return HAS(request, run_request, name) ? lang_of_file(launch->added, request->name) : NULL;
 }
 
-/* Code becomes the program in it.  The tag of the program names the language where the request names none. */
+/*
+ * Replaces code by the program extracted from the text.  The program's tag names the language if the request does not.
+ */
 static void extract_program(struct launch *launch)
 {
         struct run_request *request = &launch->request;
@@ -71,7 +73,7 @@ int launch_check_needed(struct launch *launch, struct csn_error *err)
                 return -err->code;
         if (HAS(request, run_request, language) || HAS(request, run_request, context) || request->extract)
                 return 0;
-        /* A profile that is not there is another fault.  Extraction may find a language. */
+        /* A missing profile is another error.  Extraction may find a language. */
         if (profile_find(launch->settings, name, &launch->arena, &profile, err) < 0 ||
                 HAS(&profile.request, run_request, language) || profile.request.extract)
                 return 0;
@@ -97,7 +99,7 @@ static int choose_name(struct launch *launch, struct csn_error *err)
 #define PROXY_URL "http://127.0.0.1:3128"   /* WIRE_PROXY_PORT */
 #define PROXY_NOT "localhost,127.0.0.1,::1,0.0.0.0"
 
-/* What every program finds; a request's variables of the same name replace these. */
+/* The environment of every program; a request's variables of the same name replace these. */
 static const char *const usual_env[] = {
         "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin",
         "HOME=/home/user",                       /* SANDBOX_HOME */
@@ -111,7 +113,7 @@ static const char *const usual_env[] = {
         "MPLCONFIGDIR=/tmp/.matplotlib",         /* caches are no output of the program */
         "XDG_CACHE_HOME=/tmp/.cache",
         "PYTHONDONTWRITEBYTECODE=1",
-        "PYTHONUNBUFFERED=1",                    /* what was printed is not lost when the program is killed */
+        "PYTHONUNBUFFERED=1",                    /* the output survives a kill of the program */
         NULL
 };
 
@@ -120,14 +122,14 @@ const char *const *launch_usual_env(void)
         return usual_env;
 }
 
-/* Both spellings, because programs look for either; and the switch that makes node's fetch look at all. */
+/* Both spellings, because programs read either; and the switch of node's fetch for reading proxy variables. */
 static const struct pair proxy_env[] = {
         { "HTTP_PROXY", PROXY_URL },  { "http_proxy", PROXY_URL },  { "HTTPS_PROXY", PROXY_URL },
         { "https_proxy", PROXY_URL }, { "NO_PROXY", PROXY_NOT },    { "no_proxy", PROXY_NOT },
         { "NODE_USE_ENV_PROXY", "1" },
 };
 
-/* For programs that are started inside; a runner looks for the first, and gives its own program the rest. */
+/* For programs started inside; a runner reads the first, and gives its own program the rest. */
 static const char *const tools_env[] = {
         "CAISSON_TOOLS=" WIRE_TOOL_SOCKET_PATH,
         "PATH=/opt/caisson/installs/bin:/usr/local/bin:/usr/bin:/bin" TOOLS_PATH,
@@ -194,14 +196,15 @@ static void build_env(struct launch *launch)
         for (size_t i = 0; tools && i < ARRAY_LEN(tools_env); i++)
                 if (!has_variable(request, tools_env[i]) && !has_path(env, paths, tools_env[i]))
                         env[n++] = (char *)(uintptr_t)tools_env[i];
-        for (size_t i = tools; usual_env[i]; i++)      /* the first is PATH, and with tools it is another */
+        for (size_t i = tools; usual_env[i]; i++)      /* usual_env begins with PATH; tools_env has another PATH */
                 if (!has_variable(request, usual_env[i]) && !has_path(env, paths, usual_env[i]))
                         env[n++] = (char *)(uintptr_t)usual_env[i];
         for (size_t i = 0; request->network != network_NONE && i < ARRAY_LEN(proxy_env); i++)
                 if (!has_variable(request, proxy_env[i].name))
                         env[n++] = arena_text(arena, "%s=%s", proxy_env[i].name, proxy_env[i].value);
         /*
-         * These libraries start a thread for each core of the host, whatever the share; 128 of them hit any pids limit.
+         * These libraries start a thread for each core of the host, regardless of the share; 128 threads reach any pids
+         * limit.
          */
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
                 if (!has_variable(request, threads[i]))
@@ -251,8 +254,8 @@ void launch_for_compiling(struct launch *launch)
 }
 
 /*
- * The task_id as far as it can be part of a path, and enough of the run's id to be unique.  Without a task_id the label
- * is that of pooled instances: a cgroup that is used again then needs no new name.
+ * The task_id, reduced to characters of a path, and enough of the run's id to be unique.  Without a task_id the label
+ * is the pooled instances' label: a reused cgroup then needs no new name.
  */
 static char *build_label(struct launch *launch)
 {
@@ -326,7 +329,7 @@ static int check_tools(const struct launch *launch, struct csn_error *err)
         return 0;
 }
 
-/* Who keeps files for others knows whose they are, and nobody else can. */
+/* Only the HTTP interface has storage, and knows the owners of kept files. */
 static int check_storage(const struct launch *launch, struct csn_error *err)
 {
         static const char why[] = "only the HTTP interface has that, for keys with the scope files";

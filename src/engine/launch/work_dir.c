@@ -1,7 +1,7 @@
 /*
- * The folder of this host that a run works in, when the request names one: its files are the inputs, and
- * what the run makes or changes is written back when everything inside is dead.  Two runs in one folder
- * would mix their files, so each holds a lock on it.  A workspace is such a folder, too, and the storage's.
+ * The work folder of a run on this host, if the request names one: its files are the inputs, and new or changed files
+ * are written back when everything inside is dead.  Two runs in one folder would mix their files, so each holds a lock
+ * on the folder.  A workspace is a work folder of the storage.
  */
 #include "engine/launch/launch_private.h"
 
