@@ -17,9 +17,7 @@ static bool has_place(struct engine *engine)
         return false;
 }
 
-/*
- * As many at once as the settings allow; and of those that have to be made first, no more than there are cores for it.
- */
+/* At most running_max runs at once, and at most starting_max new sandboxes being made. */
 static void serve_queue(struct engine *engine)
 {
         const struct engine_settings *settings = &engine->settings->engine;
@@ -44,15 +42,15 @@ static void dispatch_now(struct timer *timer)
 
 /* ---- CPU time of owners with a quota, while programs run ---- */
 
-#define SAMPLE_US 1000000ULL           /* between two looks at all that runs */
-#define SAMPLE_NEAR_US 200000ULL       /* the same, if the processors could use up within SAMPLE_US what is left */
+#define SAMPLE_US 1000000ULL           /* between two samples of all running work */
+#define SAMPLE_NEAR_US 200000ULL       /* the same, if SAMPLE_US could use up the rest of the quota */
 
 static uint64_t sample_after_us(const struct engine *engine, struct owner *owner, const struct run_quota *quota)
 {
         return owner_left_us(engine, owner, quota) < engine->cores * SAMPLE_US ? SAMPLE_NEAR_US : SAMPLE_US;
 }
 
-/* The answers to these requests charge what was used, and end what is beyond its quota. */
+/* The answers to these requests charge the CPU time, and end work beyond its quota. */
 static void on_sample(struct timer *timer)
 {
         struct engine *engine = timer->owner;
@@ -141,7 +139,7 @@ void engine_set_volumes(struct engine *engine, const struct volume_source *sourc
         engine->volume_source_owner = owner;
 }
 
-/* ---- what pools ask ---- */
+/* ---- callbacks of the pools ---- */
 
 static bool has_ready_run(void *owner)
 {
@@ -184,9 +182,9 @@ static const struct pools_user pools_user = { has_ready_run, has_running, has_ru
 /* ---- descriptors ---- */
 
 /*
- * The supervisor and the engine each need up to 64 descriptors for zygotes, sockets and cgroups that are being removed.
- * Open files of reused cgroups take at most one descriptor in eight.  A sandbox takes ten descriptors in the supervisor
- * and five in the engine.  A client of the engine takes one or two more.
+ * The supervisor and the engine each need up to 64 descriptors for zygotes, sockets and cgroups being removed.  Open
+ * files of reused cgroups take at most one descriptor in eight.  A sandbox takes ten descriptors in the supervisor and
+ * five in the engine.  A client of the engine takes one or two more.
  */
 #define OWN_DESCRIPTORS 64
 #define KEPT_SHARE 8
@@ -200,7 +198,7 @@ size_t engine_places(uint64_t descriptors)
                 : (size_t)min_u64((free_ - OWN_DESCRIPTORS) / INSTANCE_DESCRIPTORS, 1000000);
 }
 
-#define INSTANCE_DESCRIPTORS_HERE 5             /* of a sandbox' twelve: those of the engine */
+#define INSTANCE_DESCRIPTORS_HERE 5             /* the engine's part of INSTANCE_DESCRIPTORS */
 
 size_t engine_client_descriptors(uint64_t descriptors)
 {

@@ -1,6 +1,6 @@
 /*
- * What the engine has done since it began, in Prometheus' text form (exposition format 0.0.4): base units, and labels
- * whose values are ours alone, so that nobody outside can make their number grow.
+ * Counters of the engine since its start, in Prometheus' text form (exposition format 0.0.4): base units, and labels
+ * with values of our own only, so that no client can make their number grow.
  */
 #include "engine/engine.h"
 #include "engine/persistent/context.h"

@@ -1,4 +1,4 @@
-/* What the engine does at this moment, as JSON for whoever watches it. */
+/* The current work of the engine, as JSON for observers. */
 #include "engine/engine.h"
 #include "engine/run/run_private.h"
 
@@ -11,7 +11,7 @@ static json_t *one_run(const struct run *run, uint64_t now_us)
                 run->owner_key, "age_ms", (json_int_t)((now_us - run->created_us) / 1000));
         if (!run->instance)
                 return json;
-        /* Whoever watches asks again and again; so it is the last answer that is told, and the next one asked for. */
+        /* An observer asks repeatedly, so report the last answer and request the next. */
         const struct wire_stats *seen = &run->instance->seen;
         if (seen->processes) {
                 json_object_set_new(json, "cpu_ms", json_integer((json_int_t)(seen->cpu_us / 1000)));
