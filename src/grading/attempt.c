@@ -1,17 +1,17 @@
 /*
- * One run of a submission that is being graded.
+ * One run of a submission in a grading.
  *
- * A helper thread parses a long message of the runner.  Meanwhile the runner's messages are not read, and messages that
- * were read already wait, so messages keep their order.  The end of the run waits for them, too.
+ * A helper thread parses a long message of the runner.  Meanwhile the runner's messages are not read, and messages
+ * already read wait, so messages keep their order.  The end of the run waits for these messages, too.
  */
 #include "grading/grading_private.h"
 
 #include <stdio.h>
 
-#define AT_ONCE_MAX (64 * KIB) /* bytes of a message that the loop parses */
-#define KEPT_WAITING 4     /* a run that was ready and had no CPU for this part of its time was kept waiting */
+#define AT_ONCE_MAX (64 * KIB) /* bytes of a message parsed in the loop */
+#define KEPT_WAITING 4     /* a ready run without CPU for 1/4 of its time limit was kept waiting */
 
-/* ---- what it says ---- */
+/* ---- messages of the runner ---- */
 
 void attempt_break(struct attempt *attempt)
 {
@@ -27,7 +27,7 @@ struct incoming {
         json_t *json;              /* of a long message, after its job; NULL: the message is not valid */
 };
 
-/* The first byte says for whom the message is. */
+/* The first byte names the receiver of the message. */
 static bool is_for_peer(const struct attempt *attempt, const struct buf *raw)
 {
         return raw->len > 1 && raw->bytes[0] == 'P' && attempt->kind->passed_on;
@@ -75,7 +75,7 @@ static bool is_long(const struct attempt *attempt, const struct buf *raw)
         return raw->len > AT_ONCE_MAX && !is_for_peer(attempt, raw) && engine_workers(attempt->grading->grader->engine);
 }
 
-/* Take messages up to the next long one, which is handed to a helper thread. */
+/* Takes messages up to the next long message, which goes to a helper thread. */
 static void take_incoming(struct attempt *attempt)
 {
         while (attempt->incoming) {
@@ -156,7 +156,7 @@ static void on_late(struct timer *timer)
         run_cancel(attempt->run);
 }
 
-/* A runner that has ended says so by the end of its run. */
+/* If the runner has ended, the end of its run follows. */
 static void on_begin_made(void *owner, struct send_queue_packet *frames)
 {
         struct attempt *attempt = owner;
@@ -270,8 +270,8 @@ static char *copy(struct attempt *attempt, const char *text)
 }
 
 /*
- * The packages are the caller's choice and not the submission's, so test code and checkers have them, too.  A judge,
- * which serves several callers, has none.
+ * The caller chooses the packages, not the submission, so test code and checkers have the packages, too.  A judge
+ * serves several callers, and has none.
  */
 static void name_packages(const struct grade_request *given, struct run_request *request)
 {
@@ -289,7 +289,7 @@ static void name_packages(const struct grade_request *given, struct run_request 
         }
 }
 
-/* Everything that is in the grading's arena lives longer than the run. */
+/* The grading's arena outlives the run. */
 struct attempt *attempt_new(struct grading *grading, const struct attempt_kind *kind, const struct bytes *other)
 {
         const struct grade_request *given = &grading->request;
@@ -363,7 +363,7 @@ void attempt_start(struct attempt *attempt)
                 run_start(attempt->run, grading->local, &events, attempt);
 }
 
-/* ---- how it ended ---- */
+/* ---- the end of a run ---- */
 
 bool kept_waiting(double waited_ms, uint64_t wall_ms)
 {
@@ -382,7 +382,7 @@ bool status_is_final(int status)
                 status == status_ISOLATION_UNAVAILABLE || status == status_BAD_REQUEST;
 }
 
-/* The limit of time that ended it; where the record names another one, the time that it took. */
+/* The time limit that ended the run; for another limit in the record, the duration of the run. */
 static double seconds_of(const struct attempt *attempt, const struct run_result *result)
 {
         const char *limit = HAS(&result->error, failure, limit) ? result->error.limit : "";
@@ -473,7 +473,7 @@ static void blame_setup(struct attempt *attempt, const struct run_result *result
         grading_fail_text(attempt->grading, status_BAD_REQUEST, csn_code_name(CSN_E_INPUT), "/setup", why);
 }
 
-/* A fault that recurs is the submission's (faults.c): of the case with standard input, else of the whole grading. */
+/* A recurring fault is the submission's (faults.c): of the case with standard input, else of the whole grading. */
 static void blame_submission(struct attempt *attempt, const struct run_result *result)
 {
         struct grading *grading = attempt->grading;

@@ -1,23 +1,23 @@
 /*
- * Checkers: programs of the caller that decide about an output.  Each run of a checker has a sandbox of its own.
+ * Checkers: programs of the caller for judging an output.  Each run of a checker has a sandbox of its own.
  *
- * A checker that breaks gives no verdict.  Then the checker runs once more, on the expected output, as control.  A
- * checker that breaks there too is the caller's mistake: the grading is masked, and its error is checker_failed.  A
- * checker that breaks on the submission's output only was broken by the submission, so the case has failed.
+ * A checker that breaks gives no verdict.  Then the checker runs once more, on the expected output, as control.  If the
+ * control breaks too, the caller made a mistake: the grading is masked, and its error is checker_failed.  If the
+ * control does not break, the submission's output broke the checker, so the case has failed.
  *
- * testlib's points have no scale, so the control tells how many points are full.
+ * testlib's points have no scale, so the control shows the full points.
  */
 #include "grading/grading_private.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define CHECKER_CPU_MS 10000   /* of a checker, whose output may be larger than the submission's work */
+#define CHECKER_CPU_MS 10000   /* of a checker; its output may be larger than the submission's work */
 #define TEXT_MAX 300           /* bytes of a checker's text in a sentence */
 
 enum { FILE_INPUT, FILE_OUTPUT, FILE_EXPECTED, FILES_N };
 
-/* What a run of a checker says. */
+/* The outcome of a checker's run. */
 struct opinion {
         enum { ACCEPTED, REJECTED, POINTS, BROKEN } kind;
         double points;
@@ -26,11 +26,11 @@ struct opinion {
 
 struct checker_rule {
         const char *files[FILES_N];    /* names in the checker's home */
-        size_t args[FILES_N], args_n;  /* files that are its arguments, in this order */
+        size_t args[FILES_N], args_n;  /* files for its arguments, in this order */
         void (*read)(struct grading *grading, const struct run_result *result, struct opinion *ret);
 };
 
-/* ---- what a checker says ---- */
+/* ---- the verdict of a checker ---- */
 
 /* The beginning of a text, without white space at its end, in UTF-8. */
 static const char *shown(struct grading *grading, const char *text)
@@ -78,7 +78,7 @@ static void read_points(struct grading *grading, const struct run_result *result
                 shown(grading, text));
 }
 
-/* Exit statuses 4 and 8 are testlib's for more output than expected and for an output that ends early. */
+/* testlib's exit statuses 4 and 8 are for extra output and for an output with an early end. */
 static void read_testlib(struct grading *grading, const struct run_result *result, struct opinion *ret)
 {
         const char *text = shown_or(grading, &result->stderr, "it gives no reason");
@@ -140,7 +140,7 @@ static const struct checker_rule kinds[] = {
         [checker_kind_SCALEBOX] = { .files = { "stdin.txt", "answer.txt", "stdout.txt" }, .read = read_scalebox },
 };
 
-/* A run that ended by something else than an exit has no verdict, and neither has an exception that nobody caught. */
+/* Only a normal exit is a verdict: no other end of the run, and no uncaught exception. */
 static struct opinion opinion_of(struct grading *grading, const struct run_result *result)
 {
         struct opinion opinion = { .kind = ACCEPTED };
@@ -186,7 +186,7 @@ static void start(struct grading *grading, const struct attempt_kind *kind, size
                 SET(request, run_request, args, args);
         }
         attempt->from = i;
-        request->limits = (struct limits){ 0 };   /* the request's limits are those of the submission */
+        request->limits = (struct limits){ 0 };   /* the request's limits are the submission's */
         attempt_limit(attempt, max_u64(CHECKER_CPU_MS, case_cpu_ms(grading, given)),
                 max_u64(2 * CHECKER_CPU_MS + 1000, case_wall_ms(grading, given)));
         attempt_start(attempt);
@@ -218,7 +218,7 @@ static void on_control(struct attempt *attempt, const struct run_result *result)
         struct grading *grading = attempt->grading;
         struct slot *slot = &grading->slots[attempt->from];
         if (grading->cancelled || (status_is_ours(result->status) && grading_retry(grading, result))) {
-                slot->answered = false;      /* a checker that has to run again needs the output again */
+                slot->answered = false;      /* another run of the checker needs the output again */
                 return;
         }
         struct opinion control = opinion_of(grading, result);
@@ -254,7 +254,7 @@ static void on_checked(struct attempt *attempt, const struct run_result *result)
         struct grading *grading = attempt->grading;
         struct slot *slot = &grading->slots[attempt->from];
         if (grading->cancelled || (status_is_ours(result->status) && grading_retry(grading, result))) {
-                slot->answered = false;      /* a checker that has to run again needs the output again */
+                slot->answered = false;      /* another run of the checker needs the output again */
                 return;
         }
         struct opinion opinion = opinion_of(grading, result);

@@ -1,4 +1,4 @@
-/* Standard output beside what it should be.  Bytes, and no locale; both may be anything. */
+/* Standard output beside the expected output.  Bytes, and no locale; both may be anything. */
 #include "grading/pieces.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static bool is_integer(struct piece word)
         return true;
 }
 
-/* The digits of an integer without zeros at the beginning; and whether it is below zero, which 0 is not. */
+/* The digits of an integer without leading zeros; and whether the integer is below zero, which 0 is not. */
 static struct piece digits_of(struct piece word, bool *ret_negative)
 {
         bool negative = *word.at == '-';
@@ -109,7 +109,7 @@ static bool same_integers(struct piece a, struct piece b)
         return piece_same(digits_of(a, &of_a), digits_of(b, &of_b)) && of_a == of_b;
 }
 
-/* Of any length: strtold() reads all digits.  The text is in the arena because it has no zero at its end. */
+/* Of any length: strtold() reads all digits.  The copy in the arena has a zero at its end. */
 static bool number_of(struct piece word, struct arena *arena, long double *ret)
 {
         char *text = arena_copy(arena, word.at, word.len), *end;
@@ -117,7 +117,7 @@ static bool number_of(struct piece word, struct arena *arena, long double *ret)
         return end == text + word.len && !memchr(word.at, 'x', word.len) && !memchr(word.at, 'X', word.len);
 }
 
-/* Two integers are what they are, and a number that is no finite one is as it is written. */
+/* Two integers are compared exactly, and numbers that are not finite by their text. */
 static bool close_to(struct piece a, struct piece b, double tolerance, struct arena *arena)
 {
         long double x, y;
@@ -171,7 +171,7 @@ static void strip_feeds(struct bytes *bytes)
                 bytes->len--;
 }
 
-/* EvalPlus compares values alone; its rule for output is that of `trimmed`. */
+/* EvalPlus compares values alone; its rule for output is `trimmed`. */
 const char *compare_output(int checker, double tolerance, const struct bytes *got, const struct bytes *expected,
         struct arena *arena)
 {

@@ -1,17 +1,17 @@
 /*
- * Standard output as trainers compare it.  The rules are those of the originals, which work on text of Python: white
- * space is what str.strip() and str.split() take for it, and numbers are what Decimal reads.
+ * Standard output as trainers compare it.  The rules are the originals', for text of Python: white space as for
+ * str.strip() and str.split(), and numbers as for Decimal.
  *
- *   LiveCodeBench  both outputs without white space at their ends, in lines that are stripped as well; as many lines;
+ *   LiveCodeBench  both outputs without white space at their ends, in lines, which are stripped as well; as many lines;
  *                  equal lines, or lines of equal numbers
- *   Prime          stripped lines without blank ones, equal word by word; or, in whatever lines, as many words, all of
- *                  them numbers and no two of them off by more than 1e-3
+ *   Prime          stripped lines without blank lines, equal word by word; or, in whatever lines, as many words, all
+ *                  numbers, and no pair off by more than 1e-3
  */
 #include "grading/pieces.h"
 
-/* ---- text as Python has it ---- */
+/* ---- text by Python's rules ---- */
 
-/* White space beyond ASCII, and whether it ends a line for str.splitlines(). */
+/* White space beyond ASCII, and whether str.splitlines() ends a line there. */
 static const struct {
         const char *bytes;
         bool ends_line;
@@ -41,7 +41,7 @@ static size_t space_at(const char *at, const char *end, bool *ret_ends_line)
         return 0;
 }
 
-/* Bytes of the white space at the end of a text that is not empty; 0: there is none. */
+/* Bytes of the white space at the end of a nonempty text; 0: none. */
 static size_t space_before(struct piece text)
 {
         const char *end = text.at + text.len, *at = end - 1;
@@ -104,7 +104,7 @@ static size_t count_lines(struct piece text)
         return n;
 }
 
-/* As many words, each a number that is equal to its partner. */
+/* As many words on both sides, and each pair equal numbers. */
 static bool same_numbers(struct piece a, struct piece b, struct arena *arena)
 {
         struct piece word_a, word_b;
@@ -137,7 +137,7 @@ const char *compare_lcb(const struct bytes *got, const struct bytes *expected, s
 
 /* ---- Prime ---- */
 
-/* The first word that differs, or that is in another line. */
+/* The first word with a difference, in its text or in its line. */
 struct word_difference {
         size_t number;                 /* from 1; 0: there is none */
         struct piece expected, got;

@@ -8,7 +8,7 @@
 
 #define EXPONENT_MAX 999999999999999999     /* MAX_EMAX of libmpdec on 64 bits */
 #define EXPONENT_MIN (-1999999999999999997) /* MIN_ETINY */
-#define EXPONENT_CUT (INT64_C(1) << 61)     /* exponents beyond are cut, which keeps them beyond the limits */
+#define EXPONENT_CUT (INT64_C(1) << 61)     /* exponents beyond are cut, and stay beyond the limits */
 
 /* ---- reading ---- */
 
@@ -32,7 +32,7 @@ static bool is_special(const char *text, struct decimal *ret)
         return !*text;
 }
 
-/* An exponent up to the end of the text; false: it is none. */
+/* An exponent up to the end of the text; false: no exponent. */
 static bool read_exponent(const char *text, int64_t *ret)
 {
         bool negative = *text == '-';
@@ -46,7 +46,7 @@ static bool read_exponent(const char *text, int64_t *ret)
         return !*text;
 }
 
-/* Without the zeros at both ends.  `exponent` is that of the last digit. */
+/* Without the zeros at both ends.  `exponent` belongs to the last digit. */
 static void set_digits(struct decimal *decimal, const char *digits, size_t n, int64_t exponent)
 {
         while (n && *digits == '0') {
@@ -60,7 +60,7 @@ static void set_digits(struct decimal *decimal, const char *digits, size_t n, in
         decimal->n = n;
 }
 
-/* Decimal refuses a number whose exponent it would have to change. */
+/* Decimal refuses a number instead of changing its exponent. */
 static bool is_in_range(const struct decimal *decimal, int64_t exponent)
 {
         return exponent >= EXPONENT_MIN && (decimal->n ? decimal->top : exponent) <= EXPONENT_MAX;
@@ -127,7 +127,7 @@ static bool is_past(const struct decimal *decimal, int64_t power)
         return !decimal->n || (power <= decimal->top && (uint64_t)(decimal->top - power) + 1 >= decimal->n);
 }
 
-/* Digits of a - b from one power of ten down to another one, as an integer. */
+/* Digits of a - b between two powers of ten, as an integer. */
 static int64_t difference(const struct decimal *a, const struct decimal *b, int64_t from, int64_t to)
 {
         int64_t sum = 0;
@@ -137,9 +137,9 @@ static int64_t difference(const struct decimal *a, const struct decimal *b, int6
 }
 
 /*
- * The digits that follow change a difference by less than 2 of its last place.  So a difference of 2 ends the
- * comparison before the sum overflows.  The limit is the float 0.001, 0.001000000000000000020816681711721685..., and is
- * compared in two steps of 18 digits.
+ * Further digits change a difference by less than 2 of its last place.  So a difference of 2 ends the comparison before
+ * the sum overflows.  The limit is the float 0.001, 0.001000000000000000020816681711721685..., and is compared in two
+ * steps of 18 digits.
  */
 bool decimal_near(const struct decimal *a, const struct decimal *b)
 {

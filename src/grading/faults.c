@@ -1,10 +1,9 @@
 /*
- * Faults of the engine that recur.  A fault that outlasts all tries has two explanations: the host is in trouble, or
- * the submission provokes it.  An empty program with the same limits tells them apart, when nothing else of the
- * grading runs:
+ * Recurring faults of the engine.  A fault that outlasts all tries has two explanations: the host is in trouble, or the
+ * submission provokes the fault.  An empty program with the same limits decides, when nothing else of the grading runs:
  *
  *   the empty program fails, too    the fault is the engine's, and the grading is masked
- *   the empty program runs          the submission runs once more; if the fault comes again, it is the submission's
+ *   the empty program runs          the submission runs once more; if the fault recurs, the fault is the submission's
  *
  * A program that may have begun when its supervisor was lost is not run again (see grading_again()), and is masked.
  */

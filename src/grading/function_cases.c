@@ -1,20 +1,20 @@
 /*
- * Calls of functions.  Python loads the submission once, and each case is a fork of that process; what ends the whole
- * sandbox was the case that was going on, and the others go on in a new one.  JavaScript cannot fork, so there each
+ * Calls of functions.  Python loads the submission once, and each case is a fork of this process; if the whole sandbox
+ * ends, the current case was the cause, and the other cases go on in a new sandbox.  JavaScript cannot fork, so each
  * case has a sandbox.
  */
 #include "grading/grading_private.h"
 
 #include <stdio.h>
 
-#define BEGIN_BYTES (8 * MIB)          /* of arguments in one message */
-#define AT_ONCE 4                      /* sandboxes of one submission */
-#define CASE_WAITING 4                 /* a case may last so many times its wall-clock limit, if it waits for the CPU */
+#define BEGIN_BYTES (8 * MIB)          /* of arguments in a message */
+#define AT_ONCE 4                      /* sandboxes of a submission */
+#define CASE_WAITING 4                 /* a case waiting for the CPU may last so many times its wall-clock limit */
 #define SLOT_BYTES 1000                /* of a question about a case, without its values */
-#define SHARED_MORE_MS 1000            /* beyond total_cpu_ms, for the process that waits */
-#define STOP_AFTER 16                  /* cases between two looks, when one that fails is to be the last */
+#define SHARED_MORE_MS 1000            /* beyond total_cpu_ms, for the waiting process */
+#define STOP_AFTER 16                  /* cases of a batch, if the first failure ends the grading */
 
-/* ---- what it is told ---- */
+/* ---- messages to the runner ---- */
 
 static void add_text(json_t *json, const char *name, const char *text)
 {
@@ -91,7 +91,7 @@ static void on_too_long(struct attempt *attempt)
         run_cancel(attempt->run);
 }
 
-/* ---- what it says ---- */
+/* ---- messages of the runner ---- */
 
 static void take_result(struct attempt *attempt, json_t *message)
 {
@@ -169,7 +169,7 @@ static void on_said(struct attempt *attempt, const char *op, json_t *message)
         }
 }
 
-/* ---- how it ended ---- */
+/* ---- the end of a sandbox ---- */
 
 static struct slot *first_open(const struct attempt *attempt)
 {
@@ -180,8 +180,8 @@ static struct slot *first_open(const struct attempt *attempt)
 }
 
 /*
- * A case's process cannot have used more than its sandbox, whose figure does not pass through the sandbox.  A case that
- * is alone in a sandbox has the sandbox's figure.
+ * A case's process cannot have used more than its sandbox, and the sandbox's figure is measured outside.  A case alone
+ * in a sandbox has the sandbox's figure.
  */
 static void note_memory(const struct attempt *attempt, const struct run_result *result)
 {
@@ -211,11 +211,11 @@ static void on_done(struct attempt *attempt, const struct run_result *result)
                 attempt_trouble(attempt, result);
                 return;
         }
-        /* The case that ended a shared process is not known: all cases run again, in processes of their own. */
+        /* The cause of a shared process's end is unknown: all cases run again, in processes of their own. */
         grading->never_shares = true;
         if (attempt->shares)
                 return;
-        /* What ended the sandbox is the case that was going on. */
+        /* The current case ended the sandbox. */
         int status = attempt_verdict(attempt, result, &text);
         slot_settle(slot, &grading->arena, status, "%s", text);
         SET(slot->result, case_result, duration_ms, result->usage.wall_ms);
@@ -275,7 +275,7 @@ static void begin(struct grading *grading, size_t from, size_t to)
                 cpu_ms += case_cpu_ms(grading, grading->slots[i].given) + 100;
                 wall_ms += CASE_WAITING * case_wall_ms(grading, grading->slots[i].given) + 100;
         }
-        /* With cases in one process the runner ends that process first, and tells of the cases before. */
+        /* With cases in one process the runner ends the process first, and reports the earlier cases. */
         uint64_t left_ms = cases_cpu_left_ms(grading), more_ms = attempt->shares ? SHARED_MORE_MS : 0;
         attempt_limit(attempt, min_u64(cpu_ms, left_ms > UINT64_MAX - more_ms ? left_ms : left_ms + more_ms), wall_ms);
         attempt_start(attempt);

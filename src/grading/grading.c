@@ -6,7 +6,7 @@
 
 #define PATIENCE_MS 10000      /* for others to end */
 #define ARGUMENTS_MAX (4 * MIB)
-#define REPORT_AT_ONCE_MAX (32 * KIB) /* bytes of a result that the loop makes */
+#define REPORT_AT_ONCE_MAX (32 * KIB) /* bytes of a result made in the loop */
 #define CASE_BYTES 200                /* of a case in a result, without its texts */
 
 /* ---- small things ---- */
@@ -129,7 +129,7 @@ static void finish(struct grading *grading)
         grading->events->done(grading->owner, &grading->result);
 }
 
-/* Another one of the same caller that does not wait. */
+/* Whether another grading of the same caller goes on and does not wait. */
 static bool has_company(struct grader *grader, const struct grading *but)
 {
         for (struct grading *one = grader->gradings; one; one = one->next)
@@ -139,7 +139,7 @@ static bool has_company(struct grader *grader, const struct grading *but)
         return false;
 }
 
-/* Others of the same caller that wait until those which go on are over. */
+/* Wakes the caller's gradings that wait for the end of others. */
 static void wake_others(struct grader *grader, const char *owner_key)
 {
         for (struct grading *one = grader->gradings; one; one = one->next)
@@ -148,8 +148,8 @@ static void wake_others(struct grader *grader, const char *owner_key)
 }
 
 /*
- * What was kept waiting for the CPU is graded once more, when nothing else of the caller's goes on, or after a while.
- * Nobody waits for it.
+ * Grades once more after a wait for the CPU, when no other grading of the caller goes on, or after PATIENCE_MS. Waiting
+ * gradings hold up no other.
  */
 static bool wants_again(struct grading *grading)
 {
@@ -234,7 +234,7 @@ static void on_later(struct timer *timer)
         uint64_t now = clock_us();
         if (grading->waits && now < grading->patient_until_us && !grading->cancelled && has_company(grader, grading)) {
                 loop_timer(engine_loop(grader->engine), timer,
-                        grading->patient_until_us - now); /* or the last of them wakes us */
+                        grading->patient_until_us - now); /* or earlier, by wake_others() */
                 return;
         }
         grading->waits = false;
@@ -371,7 +371,7 @@ struct input_length {
         size_t i, length;
 };
 
-/* Longer inputs first; inputs of one length in their order. */
+/* Longer inputs first; inputs of equal length in their order. */
 static int by_length(const void *left, const void *right)
 {
         const struct input_length *a = left, *b = right;

@@ -1,9 +1,9 @@
-/* What all phases use of a grading: clocks, texts, slots, signs of tampering, failure, and another try. */
+/* Helpers of all grading phases: clocks, texts, slots, signs of tampering, failure, and another try. */
 #include "grading/grading_private.h"
 
 #include <stdio.h>
 
-#define BUSY_MS 50             /* before the engine is asked again; twice that the next time */
+#define BUSY_MS 50             /* before the next try; doubled with each try */
 #define SIGNS_MAX 200
 
 uint64_t load_ms(const struct grading *grading)
@@ -20,7 +20,7 @@ uint64_t case_cpu_ms(const struct grading *grading, const struct grade_case *giv
                                                                   : min_u64(CASE_CPU_MS, load_ms(grading));
 }
 
-/* A program that sleeps is to end all the same.  What was kept waiting for the CPU gets more. */
+/* The wall-clock limit also ends a sleeping program.  A grading kept waiting for the CPU gets twice the limit. */
 uint64_t case_wall_ms(const struct grading *grading, const struct grade_case *given)
 {
         uint64_t wall_ms = HAS(given, grade_case, wall_ms) && given->wall_ms ? given->wall_ms
@@ -95,7 +95,7 @@ void grading_keep(struct grading *grading, const struct object *object, const vo
         struct csn_error err;
         json_t *json = model_encode(object, from);
         if (model_decode(object, json, &grading->arena, to, &err) < 0)
-                log_text(LOG_ERROR, "%s: %s", object->name, err.text);   /* we wrote it ourselves */
+                log_text(LOG_ERROR, "%s: %s", object->name, err.text);   /* the JSON is our own */
         json_decref(json);
 }
 
@@ -149,7 +149,7 @@ void grading_fail_text(struct grading *grading, int status, const char *code, co
         grading_fail(grading, status, &error);
 }
 
-/* A submission that may have begun is not run again because the engine lost it. */
+/* A submission lost by the engine may have begun, and is not run again. */
 static bool is_lost(const struct run_result *result)
 {
         return HAS(&result->error, failure, code) && strcmp(result->error.code, csn_code_name(CSN_E_LOST)) == 0;

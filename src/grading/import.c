@@ -1,7 +1,7 @@
 /*
- * Requests as people have them: with the names of older systems, records of data sets (formats/), and problems of
- * HumanEval and MBPP as their files are.  Other names of a field are ALIAS rows of fields.def.  Members of HumanEval
- * and MBPP that have no use here are in a list, so that a misspelled member of a request is an error and not ignored.
+ * Requests in foreign forms: with the names of older systems, records of data sets (formats/), and problems of
+ * HumanEval and MBPP as in their files.  Other names of a field are ALIAS rows of fields.def.  Unused members of
+ * HumanEval and MBPP are in a list, so a misspelled member of a request is an error and not ignored.
  */
 #include "grading/formats/formats.h"
 #include "grading/grading_private.h"
@@ -52,7 +52,7 @@ static int rename_one(json_t *json, const char *other, const char *ours, struct 
         return 0;
 }
 
-/* A name that is a field's, too, is an alias of another one only as a text. */
+/* The name of a field is an alias of another field only for a text. */
 static bool is_alias(const json_t *json, const struct alias *alias)
 {
         return !model_field(alias->object, alias->other) || json_is_string(json_object_get(json, alias->other));
@@ -81,7 +81,7 @@ static char *text_behind(const char *prompt, const char *rest, const char *extra
         return arena_text(arena, "%s\n%s", prompt, found.program.bytes);
 }
 
-/* HumanEval: the program is the prompt and what follows it. */
+/* HumanEval: the program is the prompt and its completion. */
 static int join_prompt(json_t *json, struct arena *arena, struct csn_error *err)
 {
         json_t *prompt = json_object_get(json, "prompt"), *rest = json_object_get(json, "completion");
@@ -140,7 +140,10 @@ static int rename_cases(json_t *cases, struct csn_error *err)
         size_t i;
         json_t *one;
         json_array_foreach(cases, i, one) {
-                /* For a call, expected_output is a value; beside standard input it is what has to be written. */
+                /*
+                 * For a call, expected_output is a value; beside standard input, expected_output is the standard
+                 * output.
+                 */
                 bool stream = json_object_get(one, "stdin") || json_object_get(one, "input") ||
                         json_object_get(one, "stdin_base64");
                 if (stream && json_object_get(one, "expected_output") &&
@@ -166,7 +169,7 @@ static void name_as_text(json_t *json, const char *member)
                 json_object_set_new(json, member, json_string(text));
 }
 
-/* It is known even where the rest is wrong. */
+/* The id is known even if the rest is wrong. */
 static void take_id(json_t *json, struct arena *arena, struct grade_request *ret)
 {
         name_as_text(json, "id");

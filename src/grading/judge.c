@@ -1,15 +1,15 @@
 /*
- * Judges: interpreters in sandboxes of their own, in which no submission ever runs.  A judge reads what came out of a
- * submission and what was expected, and compares both by Python's own equality.
+ * Judges: interpreters in sandboxes of their own, in which no submission ever runs.  A judge reads a submission's
+ * output and the expected values, and compares both by Python's own equality.
  *
- * What a judge reads is hostile all the same.  So no submission can hold up another one:
+ * The output is hostile all the same.  So no submission can hold up another submission:
  *
  *   - There are several judges, and each has one question at a time.
- *   - A first question has QUICK_CPU_MS of CPU time.  A grading that needs more goes on with the last judge only, and
- *     the other judges stay free for short questions.
- *   - All questions of a grading together have a budget of CPU time.  Cases for which no budget is left have failed.
- *   - If a judge ends, its question is asked again, one case at a time, of the last judge.  A case that ends
- *     KILLS_MAX judges has failed.
+ *   - A first question has QUICK_CPU_MS of CPU time.  A longer grading goes on with the last judge only, and the other
+ *     judges stay free for short questions.
+ *   - All questions of a grading together have a budget of CPU time.  Cases beyond the budget have failed.
+ *   - If a judge ends, its question goes to the last judge, one case at a time.  A case fails after the end of
+ *     KILLS_MAX judges.
  */
 #include "grading/grading_private.h"
 
@@ -18,38 +18,38 @@
 
 #define JUDGES_MIN 2
 #define JUDGES_MAX 4
-#define ASK_BYTES (4 * MIB)            /* of documents in one question */
-#define ASK_CASES 500                  /* cases in one question, whose answer the loop parses */
+#define ASK_BYTES (4 * MIB)            /* of documents in a question */
+#define ASK_CASES 500                  /* cases in a question, whose answer the loop parses */
 #define QUICK_CPU_MS 1000              /* for a first question */
-#define SLOW_CPU_MS 5000               /* for each further one */
+#define SLOW_CPU_MS 5000               /* for each further question */
 #define BUDGET_CPU_MS 10000            /* for all questions of a grading, */
-#define BUDGET_CPU_MS_PER_MIB 1000     /* and for what its values are long */
+#define BUDGET_CPU_MS_PER_MIB 1000     /* and for each MiB of its values */
 #define PATIENCE 6                     /* an answer may take so many times its CPU time */
-#define AGAIN_MS 20                    /* after a question that could not be put */
+#define AGAIN_MS 20                    /* until an unsent question is tried again */
 #define IDLE_MS 10000                  /* without a question, and a judge goes */
 #define JUDGE_MEMORY (1 * GIB)
 #define KILLS_MAX 2
-#define STARTS_MAX 5                   /* in a row, without a judge that greets */
+#define STARTS_MAX 5                   /* in a row, without a judge's HELLO */
 
 struct judging {
         struct judging *next;
         struct judges *judges;
-        struct grading *grading;       /* NULL: nobody wants to know any more */
-        struct judge *asked;           /* the judge that has its question now, or NULL */
-        size_t from, to;               /* of the question that is asked now */
+        struct grading *grading;       /* NULL: the grading has ended */
+        struct judge *asked;           /* the judge with its question now, or NULL */
+        size_t from, to;               /* of the current question */
         size_t end;
         bool slow;                     /* for the last judge only */
-        bool single;                   /* one case at a time */
+        bool single;                   /* each case in a question of its own */
         unsigned kills;
 };
 
 struct judge {
         struct judges *judges;
-        struct run *run;               /* NULL: it is not there */
+        struct run *run;               /* NULL: the judge does not run */
         bool hello_received, ready;
         uint64_t id, asked_us;         /* of its question */
-        struct judging *judging;       /* whose question it has, or NULL */
-        struct message *question;      /* which is made and not sent yet; or NULL */
+        struct judging *judging;       /* the owner of its question, or NULL */
+        struct message *question;      /* made, but not sent yet; or NULL */
         struct timer clock;            /* for its answer, or, without a question, for its end */
 };
 
@@ -77,7 +77,7 @@ static void add_text(json_t *spec, const char *name, const char *text)
                 json_object_set_new(spec, name, json_string(text));
 }
 
-/* The rule of a trainer, and what the oracles of EvalPlus need: the task and the arguments. */
+/* The rule of a trainer, and the input of EvalPlus' oracles: the task and the arguments. */
 static void add_rule(json_t *spec, const struct grade_request *request, const struct grade_case *given)
 {
         add_text(spec, "compare", choices_compare.values[request->compare].text);
@@ -121,7 +121,7 @@ static bool is_open(const struct slot *slot)
         return slot->document && !slot->settled;
 }
 
-/* The submission's text is asked about once, with its first question. */
+/* The question from case 0 has the submission's text. */
 static struct message *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
 {
         struct grading *grading = judging->grading;
@@ -161,7 +161,7 @@ static void judging_free(struct judging *judging)
         free(judging);
 }
 
-/* Its grading may be over, and gone, after it. */
+/* Frees the judging; go_on() may end and free the grading. */
 static void finish(struct judging *judging)
 {
         struct grading *grading = judging->grading;
@@ -170,7 +170,7 @@ static void finish(struct judging *judging)
                 grading->go_on(grading);
 }
 
-/* Cases from `from` up to `to` whose values are not compared. */
+/* Fails the open cases from `from` up to `to`, without comparing their values. */
 static void give_up(struct judging *judging, size_t from, size_t to, const char *why)
 {
         struct grading *grading = judging->grading;
@@ -180,14 +180,14 @@ static void give_up(struct judging *judging, size_t from, size_t to, const char 
         judging->kills = 0;
 }
 
-/* The first case that has no verdict; judging->end: all have one. */
+/* Skips to the first case without a verdict; judging->end: all cases have a verdict. */
 static void skip_settled(struct judging *judging)
 {
         while (judging->grading && judging->from < judging->end && !is_open(&judging->grading->slots[judging->from]))
                 judging->from++;
 }
 
-/* ---- who is asked ---- */
+/* ---- the choice of a judge ---- */
 
 static struct judge *last_judge(struct judges *judges)
 {
@@ -201,7 +201,7 @@ static bool may_take(struct judge *judge, const struct judging *judging)
 
 static void start(struct judge *judge);
 
-/* A judge for a question; where there is none that is free, one more is started. */
+/* A free judge for a question; without a free judge, another judge starts. */
 static struct judge *free_judge(struct judges *judges, const struct judging *judging)
 {
         struct judge *absent = NULL;
@@ -252,7 +252,7 @@ static void on_made(void *owner, struct send_queue_packet *frames)
         if (told == -EMSGSIZE)
                 give_up(judging, judging->from, judging->to, "what came is too large to be compared");
         if (told == -EPIPE)
-                judge->ready = false;   /* its end will be told, and until then another one is asked */
+                judge->ready = false;   /* no more questions until its end is reported */
         if (told < 0) {
                 take_back(judge);
                 return;
@@ -270,7 +270,7 @@ static void put_question(struct judge *judge, struct judging *judging)
         judge->question = message_make(question(judging, judge->id, cpu_ms_for(judging)), on_made, judge);
 }
 
-/* Whether it is over, and gone. */
+/* Whether the judging is over, and freed. */
 static bool is_through(struct judging *judging)
 {
         if (judging->asked)
@@ -341,7 +341,7 @@ static void spend(struct grading *grading, double cpu_ms)
         grading->judge_ms -= min_u64(spent, grading->judge_ms);
 }
 
-/* A case without a verdict is one for which there was no time; it is the first of the next question. */
+/* A case without a verdict ran out of CPU time, and is the first case of the next question. */
 static void take_answer(struct judging *judging, json_t *json)
 {
         struct grading *grading = judging->grading;
@@ -420,7 +420,7 @@ static void no_judge(struct judges *judges, const char *why)
         judges->starts = 0;
 }
 
-/* What the question of a judge that has ended was to blame for. */
+/* Charges the question of an ended judge with its CPU time; a single case also with the judge's death. */
 static void blame(struct judge *judge)
 {
         struct judging *judging = judge->judging;
@@ -478,7 +478,7 @@ static void start(struct judge *judge)
         struct run_request *request = run_request(judge->run);
         SET(request, run_request, language, arena_text(run_arena(judge->run), "python"));
         SET(request, run_request, code, ((struct bytes){ nothing, 0 }));
-        /* As submissions have, so that a batch needs no other zygote. */
+        /* The image of submissions, so that a batch needs no other zygote. */
         SET(request, run_request, image, arena_text(run_arena(judge->run), "small"));
         SET(&request->limits, limits, wall_ms, most->wall_ms);
         SET(&request->limits, limits, cpu_ms, most->cpu_ms);
@@ -491,7 +491,7 @@ static void start(struct judge *judge)
         run_start(judge->run, false, &events, judge);
 }
 
-/* One more than the cores, so that one is free where as many are busy; within bounds. */
+/* One judge more than cores, within bounds: a judge is free when all cores are busy. */
 static size_t how_many(void)
 {
         cpu_set_t set;
@@ -527,11 +527,11 @@ void judge_ask(struct grading *grading, size_t from, size_t to)
                 grading->judge_ms = BUDGET_CPU_MS;
         grading->judge_ms_given = true;
         grading->judge_ms += bytes * BUDGET_CPU_MS_PER_MIB / MIB;
-        /* From the loop, so that nobody is told within his own call. */
+        /* From the loop, not from within the caller's own call. */
         loop_timer(engine_loop(grading->grader->engine), &judges->again, 0);
 }
 
-/* One that was asked stays until it is answered: a judge has it. */
+/* A judging with an open question stays until the answer, because a judge refers to the judging. */
 void judge_forget(struct judging *judging)
 {
         if (!judging)

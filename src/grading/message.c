@@ -7,7 +7,7 @@
  */
 #include "grading/grading_private.h"
 
-#define AT_ONCE_MAX (32 * KIB) /* bytes of a message that the loop makes */
+#define AT_ONCE_MAX (32 * KIB) /* bytes of a message made in the loop */
 #define CASE_BYTES 500         /* of a case in a message, without its texts */
 #define TEXTS_MAX 4
 

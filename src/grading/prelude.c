@@ -1,7 +1,7 @@
 /*
- * Preludes: imports that trainers execute before a submission.  A prelude is a text of its own, so line numbers are
- * those of the submission.  The prelude is executed in the namespace of the submission, and catches the error of a
- * module that may be missing.
+ * Preludes: imports that trainers execute before a submission.  A prelude is a text of its own, so the submission keeps
+ * its line numbers.  The prelude is executed in the namespace of the submission, and catches the error of a possibly
+ * missing module.
  */
 #include "grading/grading_private.h"
 
@@ -25,7 +25,7 @@
         "from typing import *\n"                                                                                       \
         "import string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools\n"         \
         "import functools, operator, io, sys, json, builtins, typing\n"
-/* As `from builtins import *`: what the modules have put in front of builtins is taken away. */
+/* As `from builtins import *`: removes the names in front of builtins. */
 #define BUILTINS                                                                                                       \
         "for name in dir(builtins):\n"                                                                                 \
         "    if name[:1] != '_':\n"                                                                                    \

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define TEXT_MAX (1 * MIB)             /* bytes of an input or an expected output; a longer one has a sandbox */
+#define TEXT_MAX (1 * MIB)             /* bytes of an input or an expected output; a longer text has a sandbox */
 
 bool program_can_fork(const struct grading *grading, const struct grade_case *given)
 {

@@ -1,31 +1,31 @@
 /*
- * Expected values that come from a reference: a program of the caller, whose functions are called with the arguments of
- * the cases that expect nothing.  The reference has a sandbox of its own, as a submission has; its values leave the
- * sandbox in canonical form and go to the judge, and never to the submission.
+ * Expected values from a reference: a program of the caller; its functions are called with the arguments of the cases
+ * without an expected value.  The reference has a sandbox of its own, as a submission has; its values leave the sandbox
+ * in canonical form and go to the judge, never to the submission.
  *
- * Values are kept for the next grading of the same problem, by a hash of everything that they depend on: the reference,
- * what is executed before it, the arguments, image, packages and layers.  The hash covers the caller as well, so no
- * caller can get values that another one has computed, and a layer may have one name for two callers.  While one
- * grading runs a reference, gradings with the same hash wait for it.
+ * Values are kept for the next grading of the same problem, by a hash of all their inputs: the reference, the code
+ * before the reference, the arguments, image, packages and layers.  The hash covers the caller as well, so no caller
+ * can get another caller's values, and a layer may have one name for two callers.  While one grading runs a reference,
+ * gradings with the same hash wait for the values.
  */
 #include "engine/output/files.h"
 #include "grading/grading_private.h"
 
 #include <stdio.h>
 
-#define BEGIN_BYTES (8 * MIB) /* of arguments in one message */
+#define BEGIN_BYTES (8 * MIB) /* of arguments in a message */
 #define OUTPUT_MAX 200        /* characters kept of each stream */
 #define PATIENCE 4            /* a reference may use so many times the limits of a case */
 #define SAID_MAX 300
-#define KEY_BYTES_MAX (1 * GIB) /* of what is hashed: more than a request has */
+#define KEY_BYTES_MAX (1 * GIB) /* of hashed bytes: more than a request has */
 
-/* The values of one reference; allocated at once. */
+/* The values of a reference, in a single allocation. */
 struct reference_values {
         struct reference_values *next; /* the most recently used comes first */
         char key[65];
         size_t n, bytes;
         size_t *lengths; /* of each value */
-        char *texts;     /* all values, one after another */
+        char *texts;     /* all values in sequence */
 };
 
 struct references {
@@ -61,7 +61,7 @@ void references_close(struct references *references)
         free(references);
 }
 
-/* The values become the most recently used ones; NULL: there are none. */
+/* The values become the most recently used; NULL: not in the cache. */
 static const struct reference_values *find_values(struct references *references, const char *key)
 {
         for (struct reference_values **at = references ? &references->first : NULL; at && *at; at = &(*at)->next) {
@@ -91,7 +91,7 @@ static bool is_open(const struct grading *grading, size_t i)
         return is_wanted(grading, i) && !grading->slots[i].reference;
 }
 
-/* With its length, so that two parts cannot be taken for others. */
+/* With its length, so that the boundaries of parts are unambiguous. */
 static void add_part(struct buf *buf, const char *bytes, size_t len)
 {
         buf_printf(buf, "%zu:", bytes ? len : SIZE_MAX);

@@ -1,4 +1,4 @@
-/* What came of all cases, as a result; and advice for a model that will try again. */
+/* The result of all cases; and advice for a model that will try again. */
 #include "grading/grading_private.h"
 
 #include "engine/output/verdict.h"
@@ -13,7 +13,7 @@ static bool may_show(const struct grading *grading)
 
 /* ---- the cases ---- */
 
-/* Sentences about a wrong answer name the right one, and so do the lines of test code. */
+/* Sentences about a wrong answer name the right answer, and so do the lines of test code. */
 static void hide(struct grading *grading, struct case_result *result, bool of_tests, size_t number)
 {
         struct arena *arena = &grading->arena;
@@ -31,8 +31,8 @@ static void hide(struct grading *grading, struct case_result *result, bool of_te
 }
 
 /*
- * Whether the engine or the checker is at fault.  A submission cannot get here: see status_is_ours() for faults that
- * recur, and checker.c for checkers that break.
+ * Whether the engine or the checker is at fault.  A submission cannot get here: see status_is_ours() for recurring
+ * faults, and checker.c for breaking checkers.
  */
 static bool is_fault(const struct grading *grading)
 {
@@ -41,7 +41,7 @@ static bool is_fault(const struct grading *grading)
                 status == status_UNSUPPORTED_LANGUAGE || status == status_ISOLATION_UNAVAILABLE;
 }
 
-/* The code of LiveCodeBench for a case that was not passed. */
+/* LiveCodeBench's code for a case without success. */
 static int lcb_code(int status)
 {
         switch (status) {
@@ -137,7 +137,7 @@ static void add_line(struct lines *lines, const char *text)
                         return;
         char *line = arena_text(&lines->grading->arena, "%.*s", (int)min_u64(lines->left, 4000), text);
         line = model_utf8(&lines->grading->arena, line, strlen(line),
-                &len); /* what was cut in the middle of a character */
+                &len); /* the cut may be in the middle of a character */
         lines->left -= min_u64(len, lines->left);
         whole->feedback[whole->feedback_n++] = line;
 }
@@ -156,14 +156,14 @@ static const char *advice_for_case(int status)
         }
 }
 
-/* A submission that the source policy refuses is not reviewed (review.c). */
+/* A submission refused by the source policy is not reviewed (review.c). */
 static bool policy_refused(const struct grade_result *whole)
 {
         return whole->status == status_BLOCKED &&
                 (!HAS(whole, grade_result, review) || whole->review.verdict == review_verdict_SKIPPED);
 }
 
-/* The sentences of a run that the policy refuses (engine/run/record.c). */
+/* The sentences of a run refused by the policy (engine/run/record.c). */
 static void advise_blocked(struct lines *lines)
 {
         const struct grade_result *whole = &lines->grading->result;

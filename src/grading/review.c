@@ -2,8 +2,8 @@
  * The review of a submission, once for a grading and before its first sandbox.
  *
  * The source policy looks at the submission first, for its findings; each run of the submission is compared with the
- * policy again.  A submission that the policy denies is not reviewed: its runs end as blocked, or would be reviewed
- * one by one.  Test code, set-up code and checkers are the caller's own and are not reviewed.
+ * policy again.  A submission denied by the policy is not reviewed: its runs end as blocked, or would be reviewed
+ * separately.  Test code, set-up code and checkers are the caller's own and are not reviewed.
  */
 #include "grading/grading_private.h"
 
@@ -69,7 +69,7 @@ static void on_checked(struct source_check *source_check)
                 grading->go_on(grading);
 }
 
-/* False: no policy holds for the submission, or what is wrong with the request is told by its runs. */
+/* False: no policy holds for the submission, or the request is wrong and its runs report the error. */
 static bool check(struct grading *grading)
 {
         const struct grade_request *given = &grading->request;

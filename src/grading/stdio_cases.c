@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #define AT_ONCE 4
-#define OUTPUT_MORE (64 * KIB)         /* that is kept beyond what is expected */
+#define OUTPUT_MORE (64 * KIB)         /* kept beyond the length of the expected output */
 #define SHOWN 200                      /* characters of an output in a sentence */
 
-/* ---- how it ended ---- */
+/* ---- the end of a run ---- */
 
 static char *shown(struct arena *arena, const struct bytes *bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * Test code: it runs in one sandbox and the submission in another, and what passes between them passes here, unread.
- * With shared_process both are in one, as the caller wishes and the result says.
+ * Test code: runs in one sandbox and the submission in another; messages between the two pass through here, unread.
+ * With shared_process both are in one sandbox, by the caller's request, and the result says so.
  */
 #include "grading/grading_private.h"
 
@@ -17,7 +17,7 @@ static struct attempt *other_of(const struct attempt *attempt)
         return NULL;
 }
 
-/* ---- between them ---- */
+/* ---- messages between the sandboxes ---- */
 
 static void pass_on(struct attempt *attempt, const char *message, size_t len)
 {
@@ -45,7 +45,7 @@ static void begin_tests(struct attempt *attempt)
         prelude_add(attempt->grading, begin);
         if (request->shared_process)
                 message_add_text(begin, "shared", request->code.bytes, request->code.len);
-        attempt->ready = true;   /* its limits are those of the run */
+        attempt->ready = true;   /* its limits are the run's */
         attempt_begin(attempt, begin);
 }
 
@@ -107,7 +107,7 @@ static bool again(struct grading *grading, const struct run_result *result)
 {
         if (!grading_again(grading, result))
                 return false;
-        grading->phase = PHASE_STREAMS;   /* this one comes next */
+        grading->phase = PHASE_STREAMS;   /* this phase comes next */
         grading->tests_begun = false;
         grading->tests_n = 0;
         return true;
@@ -138,7 +138,7 @@ static void tests_done(struct attempt *attempt, const struct run_result *result)
                 return;
         if (status_is_ours(result->status) && again(grading, result))
                 return;
-        /* A run that was ended here because it broke its channel is cancelled, which would be a mask. */
+        /* A run cancelled here for a broken channel has the status CANCELLED, which would mask the grading. */
         if (HAS(result, run_result, error) && !attempt->broken &&
                 (result->status == status_SYNTAX_ERROR || status_is_ours(result->status) ||
                         status_is_final(result->status))) {
@@ -198,7 +198,7 @@ static void subject_said(struct attempt *attempt, const char *op, json_t *messag
                 attempt_break(attempt);
 }
 
-/* The tests are over: it may write what it has not written yet, and go. */
+/* The submission had LEAVE_MS after the tests for the rest of its output. */
 static void on_leave(struct timer *timer)
 {
         struct attempt *subject = timer->owner;

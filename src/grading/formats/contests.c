@@ -1,4 +1,4 @@
-/* Contests: CodeContests, and Codeforces as open-r1 has it. */
+/* Contests: CodeContests, and Codeforces in open-r1's form. */
 #include "grading/formats/record.h"
 
 #include <stdio.h>
@@ -76,7 +76,7 @@ static int take_memory_limit(json_t *json, const char *name, double unit, struct
         return 0;
 }
 
-/* Programs that read files by name are a form of problems that is not read. */
+/* Problems with programs reading files by name are not supported. */
 static int refuse_file(json_t *json, const char *name, struct csn_error *err)
 {
         json_t *value = record_take(json, name);

@@ -22,7 +22,7 @@ static int fail_at(const struct place *place, const char *name, const char *why)
 
 /* ---- calls ---- */
 
-/* One JSON value a line.  NULL: a line is no JSON. */
+/* A JSON value on each line.  NULL: a line is no JSON. */
 static json_t *arguments_in(const char *text, size_t len)
 {
         json_t *list = json_array();
@@ -52,7 +52,7 @@ static json_t *literal_of(const json_t *value)
         return text;
 }
 
-/* Set `name` of the case, or NAME_python where a dict has keys that are integers. */
+/* Set `name` of the case, or NAME_python for a dict with integer keys. */
 static int set_value(const struct place *place, json_t *one, const char *name, json_t *value)
 {
         char python[40];
@@ -239,7 +239,7 @@ int entries_add_object(json_t *json, json_t *object, const char *field, const st
         return entries_add(json, &entries, rule, err);
 }
 
-/* The function that an entry calls, or NULL. */
+/* The function called by an entry, or NULL. */
 static const char *function_of(const json_t *entry, const char *usual)
 {
         const char *type = json_string_value(json_object_get(entry, "type"));
@@ -261,7 +261,7 @@ static bool calls_function(const json_t *entry)
         return type && (strcmp(type, "functional") == 0 || strcmp(type, "function_call") == 0);
 }
 
-/* Entries of one function follow one another, so the rule for outputs sees them together. */
+/* Entries of one function follow one another, so the rule for outputs sees all entries together. */
 int entries_add_list(json_t *json, json_t *list, const char *field, const char *function, const struct entry_rule *rule,
         struct csn_error *err)
 {

@@ -1,4 +1,4 @@
-/* EvalPlus: HumanEval+ and MBPP+, whose expected values are those of the canonical solution. */
+/* EvalPlus: HumanEval+ and MBPP+, with expected values from the canonical solution. */
 #include "grading/formats/record.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #define LITERAL_MAX (16 * MIB)
 #define IDS_MAX 24
 
-/* Arguments of MBPP+ that JSON cannot have, by task: what lists and texts of the record stand for. */
+/* Arguments of MBPP+ without a form in JSON, by task: the meaning of lists and texts of the record. */
 static const struct {
         enum literal_shape first, others;
         int ids[IDS_MAX];

@@ -1,4 +1,4 @@
-/* The table of formats: what reads each, what its trainer has by default, and members of records that are of no use. */
+/* The table of formats: the reader of each, its trainer's defaults, and unused members of records. */
 #include "grading/formats/formats.h"
 #include "grading/formats/record.h"
 
@@ -7,11 +7,11 @@
 struct format {
         const char *name;
         int (*apply)(json_t *json, struct csn_error *err);
-        /* Defaults; NULL or 0: that of grade_request. */
+        /* Defaults; NULL or 0: the default of grade_request. */
         const char *compare, *prelude, *instance, *extract, *helpers;
         unsigned case_cpu_ms;
-        const char *id; /* the member that names the problem, or NULL: id or task_id */
-        /* Members that describe the problem, between blanks. */
+        const char *id; /* the member with the problem's id, or NULL: id or task_id */
+        /* Members for describing the problem, between blanks. */
         const char *unused;
 };
 
@@ -166,7 +166,7 @@ static void set_defaults(json_t *json, const struct format *format)
                 record_default(json, "case_cpu_ms", json_integer(format->case_cpu_ms));
 }
 
-/* Names of the request itself that mean a choice of the caller, which the record does not replace. */
+/* Names of the request itself for choices of the caller, which the record does not replace. */
 static void take_own_names(json_t *json)
 {
         json_t *checker = json_object_get(json, "checker"), *check = json_object_get(json, "check");
@@ -187,7 +187,7 @@ static void take_own_names(json_t *json)
                 record_default(json, "compare", json_string("program"));
 }
 
-/* The caller's id of the request counts, and that of the record where there is none. */
+/* The caller's id of the request counts, else the id of the record. */
 static void take_id(json_t *json, const struct format *format)
 {
         json_t *id = format->id ? json_object_get(json, format->id) : NULL;

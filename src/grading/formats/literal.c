@@ -1,4 +1,4 @@
-/* Values as literals of Python, where JSON has no form for them: tuples, sets, keys that are integers. */
+/* Values as literals of Python, if JSON has no form for the value: tuples, sets, integer keys. */
 #include "grading/formats/record.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ static bool put_scalar(struct buf *buf, const json_t *value)
         return fits;
 }
 
-/* Of what a number of Python is made: "(1+2j)", "1e3", "nan" is none. */
+/* Only the characters of a number of Python: "(1+2j)", "1e3"; not "nan". */
 static bool put_number(struct buf *buf, const json_t *value)
 {
         const char *text = json_string_value(value);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 static const struct entry_rule lcb_rule = { .output = ENTRY_TEXT_IS_JSON };
-/* APPS and TACO have each output in a list of one. */
+/* APPS and TACO have each output in a list with a single item. */
 static const struct entry_rule apps_rule = { .wrapped = true, .integer_keys = true, .output = ENTRY_TEXT_IS_VALUE };
 
 static int add_tests(json_t *json, json_t *tests, const char *field, const char *function,

@@ -1,6 +1,6 @@
 /*
- * Pickles that hold one text.  A pickle is a program, which can import and call anything; this reader has no stack and
- * no memo, and knows only the opcodes that pickle.dumps() writes for a text.
+ * Pickles of a single text.  A pickle is a program, and can import and call anything; this reader has no stack and no
+ * memo, and knows only the opcodes of pickle.dumps() for a text.
  */
 #include "grading/formats/record.h"
 
@@ -57,7 +57,7 @@ static bool take_text(struct reader *reader, size_t width)
         return true;
 }
 
-/* One opcode; *ret_over is set at STOP. */
+/* Takes an opcode; *ret_over is set at STOP. */
 static bool take_opcode(struct reader *reader, bool *ret_over)
 {
         uint64_t number;

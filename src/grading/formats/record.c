@@ -9,7 +9,7 @@
 #define RECORD_BYTES (64 * MIB) /* default of grading.record_bytes, as in settings.def */
 #define CHUNK (64 * KIB)
 
-/* Helper threads read it. */
+/* Helper threads read the bound. */
 static _Atomic uint64_t record_bytes = RECORD_BYTES;
 
 void format_set_record_bytes(uint64_t bytes)
@@ -17,7 +17,7 @@ void format_set_record_bytes(uint64_t bytes)
         record_bytes = bytes;
 }
 
-/* Of the record that this thread reads. */
+/* Of the record being read by this thread. */
 static _Thread_local size_t parts_left = PARTS_MAX;
 
 void record_begin(void)
@@ -25,7 +25,7 @@ void record_begin(void)
         parts_left = PARTS_MAX;
 }
 
-/* As model_has_many_parts() counts them. */
+/* Counts as model_has_many_parts() does. */
 static size_t count_parts(const char *text, size_t len)
 {
         size_t n = 1;
@@ -94,7 +94,7 @@ int record_open(const json_t *value, const char *field, json_t **ret, struct csn
         return *ret ? 0 : record_fail(err, field, "the text is no JSON, or the record has more than %d values", PARTS_MAX);
 }
 
-/* zlib(3) into the buffer, whose ceiling bounds the result.  NULL, or what is wrong. */
+/* zlib(3) into the buffer, whose ceiling bounds the result.  NULL, or the error. */
 static const char *inflate_into(const struct bytes *packed, struct buf *ret)
 {
         z_stream stream = { .next_in = (Bytef *)packed->bytes, .avail_in = (uInt)packed->len };

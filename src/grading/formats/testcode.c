@@ -1,4 +1,4 @@
-/* Records whose tests are code: KodCode, and LeetCode as rLLM has it. */
+/* Records with code as tests: KodCode, and LeetCode in rLLM's form. */
 #include "grading/formats/record.h"
 
 /* pytest, which imports the functions from the module `solution`. */

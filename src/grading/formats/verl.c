@@ -37,7 +37,7 @@ static int add_truth(json_t *json, json_t *truth, const char *field, struct csn_
         return entries_add_object(json, truth, field, &rule, err);
 }
 
-/* The rows that verl reads have ground_truth in reward_model. */
+/* verl's rows have ground_truth in reward_model. */
 int format_verl(json_t *json, struct csn_error *err)
 {
         json_t *value = record_take(json, "ground_truth"), *model = record_take(json, "reward_model"), *truth = NULL;
