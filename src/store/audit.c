@@ -22,7 +22,7 @@ static int add(struct store *store, const char *sql, const struct store_run *run
         return rc < 0 ? err_wrap(err, "add the run %.60s to the audit", run->id) : 0;
 }
 
-/* What is there already is left as it is: a run may have been added just before its slot was to be given back. */
+/* An existing row is left as it is: a run may have been added just before its slot was to be released. */
 int runs_add_again(struct store *store, const struct store_run *run, struct csn_error *err)
 {
         return add(store, "INSERT OR IGNORE " ADD_VALUES, run, err);
@@ -91,7 +91,7 @@ static int number_before(struct store *store, const struct runs_filter *filter, 
         return rc < 0 ? rc : 0;
 }
 
-/* Only conditions that are asked for: each combination is a statement of its own, which can use an index. */
+/* Only requested conditions: each combination is a statement of its own, which can use an index. */
 static void compose(const struct runs_filter *filter, char *sql, size_t size)
 {
         bool few = given(filter->task_id) || given(filter->user);
@@ -128,7 +128,7 @@ int runs_list(struct store *store, const struct runs_filter *filter, struct aren
         return 0;
 }
 
-/* The rows of one search, before the conditions that no index has. */
+/* The rows of a search, before the conditions without an index. */
 #define SCAN "FROM runs WHERE number < ?1 AND ?2 = '' ORDER BY number DESC LIMIT ?3"
 #define SCAN_TENANT "FROM runs WHERE number < ?1 AND tenant = ?2 ORDER BY number DESC LIMIT ?3"
 #define CONDITIONS \
@@ -206,7 +206,7 @@ int runs_newest(struct store *store, int64_t *ret, struct csn_error *err)
 
 #define TRIM_AT_ONCE 1000
 
-/* By the numbers, which have gaps where rows have expired: those are the oldest as well. */
+/* By the numbers, which have gaps at expired rows: expired rows are the oldest as well. */
 int runs_trim(struct store *store, uint64_t most, bool *ret_more, struct csn_error *err)
 {
         int64_t newest;

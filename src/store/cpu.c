@@ -1,8 +1,8 @@
 /*
- * The CPU time of tenants: sums by minute in the table cpu_used, and what the database refused.
+ * The CPU time of tenants: sums by minute in the table cpu_used, and charges refused by the database.
  *
  * A trigger adds the CPU time of each row of the audit.  On a full disk the database refuses charges and rows; their
- * CPU time is counted in memory until runs_retry() has written them.
+ * CPU time is counted in memory until runs_retry() has written the rows.
  */
 #include "store/sql.h"
 
@@ -10,7 +10,7 @@ struct unsaved_cpu {
         struct unsaved_cpu *next;
         int64_t minute;
         uint64_t cpu_ms;               /* to be written by cpu_retry() */
-        uint64_t rows_ms;              /* of rows that wait in the journal */
+        uint64_t rows_ms;              /* of rows waiting in the journal */
         char tenant[];
 };
 
@@ -21,7 +21,7 @@ static int add(struct store *store, const char *tenant, int64_t minute, uint64_t
                 SQL_VALUES(sql_text(tenant), sql_number(minute), sql_count(cpu_ms)));
 }
 
-/* ---- what the database refused ---- */
+/* ---- refused charges ---- */
 
 static struct unsaved_cpu *unsaved(struct store *store, const char *tenant, int64_t minute)
 {
@@ -58,7 +58,7 @@ void cpu_retry(struct store *store)
 {
         for (struct unsaved_cpu **at = &store->unsaved, *one; (one = *at);) {
                 if (one->cpu_ms && add(store, one->tenant, one->minute, one->cpu_ms, NULL) < 0)
-                        return;            /* the others will not fare better */
+                        return;            /* further rows would fail, too */
                 one->cpu_ms = 0;
                 if (one->rows_ms) {
                         at = &one->next;
@@ -87,7 +87,7 @@ static uint64_t unsaved_ms(const struct store *store, const char *tenant, int64_
         return sum_ms;
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 int runs_add_cpu(struct store *store, const char *tenant, int64_t at_ms, uint64_t cpu_ms, struct csn_error *err)
 {
@@ -117,7 +117,7 @@ int runs_used_until(struct store *store, const char *tenant, int64_t since_ms, u
         struct csn_error *err)
 {
         auto_rows rows = { 0 };
-        /* The newest minute with which the sum of it and of all after it is too much: it has to go. */
+        /* The newest minute from which the sum up to now is too much: this minute has to go. */
         int rc = sql_open(store, &rows, err,
                 "SELECT coalesce(max(minute) + 1, 0) FROM (SELECT minute, sum(cpu_ms) OVER (ORDER BY minute DESC) AS used "
                 "FROM cpu_used WHERE tenant = ?1 AND minute >= ?2) WHERE used >= ?3",

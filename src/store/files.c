@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define CLEAN_AT_ONCE 50 /* rows of one call: 2 ms */
+#define CLEAN_AT_ONCE 50 /* rows of a call: 2 ms */
 #define ID_PREFIX "file_"
 #define ID_DIGITS 32
 
@@ -147,7 +147,7 @@ int files_content(struct store *store, const char *id, const char *tenant, struc
                 return 0;
         auto_fd fd = openat(store->files_fd, ret->id, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         bool lost = fd < 0 && errno == ENOENT;
-        if (fd >= 0)   /* nobody waited for the disk, so after a power failure there may be less */
+        if (fd >= 0)   /* written without fsync(2): a power failure may have cut the content */
                 lost = fstat(fd, &st) < 0 || (uint64_t)st.st_size != ret->size;
         if (lost) {
                 log_text(LOG_WARN, "the content of %s is gone, and so is the file", ret->id);
@@ -209,7 +209,7 @@ int files_of(struct store *store, const struct files_filter *filter, struct aren
 
 /* ---- removing ---- */
 
-/* The row first: what is left of a crash in between is content without one. */
+/* The row first: a crash in between leaves content without a row. */
 int files_forget(struct store *store, const char *id, const char *tenant, bool *ret_there, struct csn_error *err)
 {
         if (files_folder(store, err) < 0 ||
@@ -274,7 +274,7 @@ static const struct content_kind {
         { PROBLEMS_FILE_PREFIX, "SELECT 1 FROM problem_sets WHERE id = ?1", sizeof PROBLEMS_FILE_PREFIX - 1 },
 };
 
-/* NULL: the name is not that of a content. */
+/* NULL: the name belongs to no content. */
 static const struct content_kind *kind_of(const char *name)
 {
         for (size_t i = 0; i < ARRAY_LEN(content_kinds); i++)
@@ -294,7 +294,7 @@ static int has_row(struct store *store, const char *name, bool *ret, struct csn_
         return rc < 0 ? rc : 0;
 }
 
-/* Whoever adds a row at this moment has not committed it, and is waited for. */
+/* The second check is in a transaction, and so waits for a writer with an uncommitted row. */
 static int sweep_content(struct store *store, const char *name, size_t *gone, struct csn_error *err)
 {
         bool known = true;

@@ -7,7 +7,7 @@ struct taken {
         bool there;
         bool same;                     /* request */
         bool answered;
-        bool lives;                    /* whoever took it */
+        bool lives;                    /* the owner of the name */
         int http;
         char *answer;
         size_t len;

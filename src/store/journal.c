@@ -25,9 +25,9 @@
 
 enum slot_state { SLOT_FREE, SLOT_GOES_ON, SLOT_ENDED };
 
-/* What a slot begins with; texts follow, each with its NUL. */
+/* The begin of a slot; texts follow, each with its NUL. */
 struct slot_head {
-        uint64_t sum;                      /* of all that follows: a slot that is not whole is free */
+        uint64_t sum;                      /* of all the rest: an incomplete slot is free */
         uint32_t state, len;               /* len: of all, this head included */
         int64_t status, exit_code, started_ms, finished_ms, expires_ms, owner;
         uint64_t cpu_ms, wall_ms, memory_peak_bytes;
@@ -44,10 +44,10 @@ struct journal {
         int folder_fd, fd;
         char name[20];
         struct slot *slots;
-        size_t n;                          /* that the file has */
+        size_t n;                          /* slots of the file */
 };
 
-/* ---- one slot as bytes ---- */
+/* ---- a slot as bytes ---- */
 
 static uint64_t sum_of(const char *bytes, size_t len)
 {
@@ -218,7 +218,7 @@ static size_t find_free(struct journal *journal)
         return journal->n - JOURNAL_SLOTS;
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 int runs_begin(struct store *store, const struct store_run *run, const struct idempotency *name, bool kept,
         struct csn_error *err)
@@ -310,7 +310,7 @@ void runs_retry(struct store *store)
                 if (added)
                         free_slot(store, i);
                 else if (again)
-                        return;            /* the others will not fare better */
+                        return;            /* further rows would fail, too */
         }
 }
 
@@ -331,7 +331,7 @@ void journal_close(struct store *store)
         store->journal = NULL;
 }
 
-/* ---- what went on when another opener died ---- */
+/* ---- runs in progress at the death of another opener ---- */
 
 static int recover_file(int fd, int (*left)(void *owner, const struct run_left *one, struct csn_error *err),
         void *owner, size_t *ret_n, struct csn_error *err)

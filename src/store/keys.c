@@ -62,7 +62,7 @@ int scopes_parse(const char *text, unsigned *ret, struct csn_error *err)
 
 /* ---- making ---- */
 
-/* Letters that a double click marks as one word; each is one of 62 with the same chance. */
+/* Letters that a double click selects as a word, each of 62 with the same chance. */
 static int random_letters(char *text, size_t len, struct csn_error *err)
 {
         static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -176,7 +176,7 @@ static void read_key(struct sql_rows *rows, struct arena *arena, struct store_ke
         snprintf(ret->id, sizeof ret->id, "%s", sql_get_text(rows, 0, arena));
 }
 
-/* Row and hash of a key's text; zeros where there is none, so that comparing costs the same. */
+/* Row and hash of a key's text; zeros without a row, so that comparing costs the same. */
 static int look_up(struct store *store, const char *text, struct arena *arena, struct store_key *ret,
         uint8_t ret_hash[static HASH_LEN], struct csn_error *err)
 {
@@ -198,7 +198,7 @@ static int look_up(struct store *store, const char *text, struct arena *arena, s
         return rc < 0 ? rc : 0;
 }
 
-/* That a key is used is news once a minute.  A store that cannot be written to is no reason to refuse one. */
+/* The use of a key is noted at most once a minute.  A store without write access is no reason to refuse a key. */
 static void note_use(struct store *store, struct store_key *key, int64_t now)
 {
         struct csn_error err;

@@ -53,7 +53,7 @@ static int check_count(struct store *store, const struct row *row, struct csn_er
         return -CSN_E_BUSY;
 }
 
-/* The row of an earlier set of the name goes before; the caller removes that set's content. */
+/* Removes an earlier set of the name first; the caller removes the earlier set's content. */
 static int insert(struct store *store, const void *given, struct csn_error *err)
 {
         const struct row *row = given;

@@ -52,7 +52,7 @@ static int restore(struct store *store)
         if (sys == 0) {
                 store->log_pages_max = LOG_PAGES;
                 log_text(LOG_INFO, NAME " has its %llu KiB", (unsigned long long)(store->reserve_bytes / KIB));
-        } else if (ftruncate(store->reserve_fd, (off_t)size) < 0) {   /* some file systems keep what they could take */
+        } else if (ftruncate(store->reserve_fd, (off_t)size) < 0) {   /* the failed allocation may be partial */
                 log_text(LOG_ERROR, NAME ": %s", strerrordesc_np(errno));
         }
         return sys;

@@ -29,7 +29,7 @@ static int random_bytes(void *bytes, size_t len, struct csn_error *err)
         return getrandom(bytes, len, 0) == (ssize_t)len ? 0 : err_set(err, CSN_E_SYSTEM, errno, "getrandom");
 }
 
-/* Whole or not there, and on the disk before a key depends on it.  Somebody else may be the first. */
+/* Complete or absent, and on the disk before a key depends on the secret.  Another process may be first. */
 static int make(struct store *store, struct csn_error *err)
 {
         uint64_t number;
@@ -45,7 +45,7 @@ static int make(struct store *store, struct csn_error *err)
                 unlinkat(store->folder_fd, name, 0);
                 return err_set(err, CSN_E_SYSTEM, sys, "make " NAME " beside %.300s", store->path);
         }
-        unlinkat(store->folder_fd, name, 0);   /* it is there where somebody else was the first */
+        unlinkat(store->folder_fd, name, 0);   /* still there if another process was first */
         return 0;
 }
 
@@ -99,6 +99,6 @@ int secret_open(struct store *store, struct csn_error *err)
 bool secret_owner_lives(const struct store *store, int64_t owner)
 {
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = owner, .l_len = 1 };
-        /* A lock of our own does not stand in our way, so it is not found. */
+        /* F_OFD_GETLK does not report a lock of our own. */
         return owner == store->owner || fcntl(store->secret_fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }

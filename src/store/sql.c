@@ -68,7 +68,7 @@ void sql_done(struct sql_rows *rows)
 {
         if (rows->statement) {
                 sqlite3_reset(rows->statement);
-                sqlite3_clear_bindings(rows->statement);   /* they point at memory of the caller's */
+                sqlite3_clear_bindings(rows->statement);   /* the bindings point at memory of the caller */
         }
         rows->statement = NULL;
 }
@@ -81,8 +81,8 @@ int sql_do(struct store *store, struct csn_error *err, const char *sql, const st
 }
 
 /*
- * Once the log is in the file, it is written from its beginning again and needs no room; the file may need some for
- * that.
+ * After a checkpoint the log starts from its beginning again and needs no room; the file may need some for the
+ * checkpoint.
  */
 bool sql_make_room(struct store *store, const struct csn_error *err, unsigned tries)
 {
@@ -133,7 +133,7 @@ int sql_begin(struct store *store, struct csn_error *err)
 int sql_end(struct store *store, int rc, struct csn_error *err)
 {
         int committed = rc < 0 ? rc : sql_do(store, err, "COMMIT", NULL, 0);
-        /* Some errors roll back by themselves, and then this one has nothing to do. */
+        /* Some errors roll back by themselves; then ROLLBACK fails, without harm. */
         if (committed < 0)
                 sql_do(store, NULL, "ROLLBACK", NULL, 0);
         return committed < 0 ? committed : rc;

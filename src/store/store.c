@@ -19,21 +19,21 @@
 
 #define APPLICATION "0x63616973"           /* "cais" */
 #define APPLICATION_NUMBER 0x63616973
-/* The command line's transactions last less than a millisecond; this is for one that was stopped in the middle. */
+/* The command line's transactions last less than a millisecond; the time-out is for a process stopped in the middle. */
 #define BUSY_MS 2000
-/* the process that makes the tables holds the lock during several fsync(2) */
+/* the process making the tables holds the lock during several fsync(2) */
 #define OPEN_BUSY_MS 30000
 
 #define ROWS_AT_ONCE 1000
-#define PULLED_MS (365LL * 86400000)       /* how long the position in the audit of a worker that is gone stays */
-#define USED_DAYS 2                        /* how long it is known who used how much CPU time */
+#define PULLED_MS (365LL * 86400000)       /* how long the audit position of a deleted worker stays */
+#define USED_DAYS 2                        /* how long the CPU time of tenants is kept */
 
 /*
- * What brings a file from version N (its place here) to N + 1.  A row that is released is not changed any more.
+ * Migrations of a file from version N (the index here) to N + 1.  A released row does not change any more.
  *
- * cpu_used, bytes_kept and usage_costs are sums of runs and of what sandboxes used, of records, files, workspaces
- * and problem sets, and of the cost of models, so that a quota costs the same however many runs there were, and holds
- * when the rows of the audit are gone.  Triggers keep them right whoever adds and removes.
+ * cpu_used, bytes_kept and usage_costs are sums: of the CPU time of runs and sandboxes, of records, files, workspaces
+ * and problem sets, and of the cost of models.  So a quota costs the same for any number of runs, and holds when the
+ * rows of the audit are gone.  Triggers update the sums at every insertion and removal.
  */
 static const char *const migrations[] = {
         "CREATE TABLE keys ("
@@ -181,8 +181,8 @@ static int find_folder(struct store *store, struct csn_error *err)
 }
 
 /*
- * SQLite would make the file readable for all.  Only a file that is new is opened here: to close another one would drop
- * the locks (fcntl(2)) of every connection that this process has to it.
+ * SQLite would make the file readable for all.  Only a new file is opened here: closing an existing file would drop the
+ * locks (fcntl(2)) of every connection of this process to the file.
  */
 static int make_file(struct store *store, struct csn_error *err)
 {
@@ -203,8 +203,8 @@ static int connect_file(struct store *store, struct csn_error *err)
 }
 
 /*
- * Before anything is changed: whose file is it?  One statement, so that what another process does comes before or
- * after.
+ * Checks the file's application and version before any change.  A single statement, so changes of other processes come
+ * before or after.
  */
 static int check_file(struct store *store, struct csn_error *err)
 {
@@ -230,7 +230,7 @@ static int check_file(struct store *store, struct csn_error *err)
         return 0;
 }
 
-/* All or nothing: what is killed in the middle leaves the version that was there. */
+/* All or nothing: a migration killed in the middle leaves the old version. */
 static int migrate(struct store *store, struct csn_error *err)
 {
         if (store->version == ARRAY_LEN(migrations))
@@ -245,7 +245,7 @@ static int migrate(struct store *store, struct csn_error *err)
         return sql_end(store, rc, err);
 }
 
-/* Two that do this at once would each wait for the other, so SQLite's own timeout is not for it. */
+/* Two processes doing this at once would wait for each other, so SQLite's own timeout is not used. */
 static int use_log(struct store *store, struct csn_error *err)
 {
         const struct timespec pause = { .tv_nsec = 5000000 };
@@ -256,7 +256,7 @@ static int use_log(struct store *store, struct csn_error *err)
         }
 }
 
-/* After each change.  The result is that of the change, which is in the log whatever becomes of the checkpoint. */
+/* After each change.  Returns the change's result: the change is in the log whatever becomes of the checkpoint. */
 static int on_log(void *owner, sqlite3 *db, const char *name, int pages)
 {
         struct store *store = owner;
@@ -282,7 +282,7 @@ static int set_up(struct store *store, struct csn_error *err)
                 err);
 }
 
-/* A store that was there can be opened on a full disk, too. */
+/* An existing store can be opened on a full disk, too. */
 static int try_step(struct store *store, int (*step)(struct store *, struct csn_error *), struct csn_error *err)
 {
         unsigned tries = 0;
@@ -345,7 +345,7 @@ void store_close(struct store *store)
         free(store);
 }
 
-/* SQLite has no call for this; it is what synchronous=FULL does at the end of each transaction. */
+/* SQLite has no call for this; synchronous=FULL does the same at the end of each transaction. */
 int store_sync(struct store *store, struct csn_error *err)
 {
         sqlite3_file *log = NULL;
@@ -356,7 +356,7 @@ int store_sync(struct store *store, struct csn_error *err)
         return 0;
 }
 
-/* ---- what is old ---- */
+/* ---- expired rows ---- */
 
 int store_clean(struct store *store, uint64_t audit_ms, bool *ret_more, struct csn_error *err)
 {
@@ -394,13 +394,13 @@ int store_checkpoint(const char *path, struct csn_error *err)
 {
         sqlite3 *db = NULL;
         int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-        /* A new connection does not know of the log before it reads the file, and would checkpoint nothing. */
+        /* A new connection does not know of the log before reading the file, and would checkpoint nothing. */
         if (code == SQLITE_OK)
                 code = sqlite3_exec(db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
         if (code == SQLITE_OK)
                 code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         sqlite3_close(db);
-        if (code == SQLITE_OK || code == SQLITE_BUSY)   /* busy: another process does it */
+        if (code == SQLITE_OK || code == SQLITE_BUSY)   /* busy: another process makes a checkpoint */
                 return 0;
         return err_set(err, CSN_E_SYSTEM, 0, "checkpoint %.300s: %s", path, sqlite3_errstr(code));
 }

@@ -12,7 +12,7 @@
 
 /* ---- room ---- */
 
-/* All of it, and that of one tenant, uploads that go on included; but not this one. */
+/* Bytes of all uploads in progress, and of the tenant's; without `but`. */
 static void count_incoming(const struct store *store, const char *tenant, const struct incoming *but, uint64_t *ret_own,
         uint64_t *ret_all)
 {
@@ -40,7 +40,7 @@ static int count_kept(struct store *store, const char *tenant, uint64_t *ret_own
         return 0;
 }
 
-/* err_set() would say the errno in words, too, and the text has better ones. */
+/* Not by err_set(), which would append the errno's own text to ours. */
 static int refuse(struct csn_error *err, int sys, const char *field)
 {
         if (err) {

@@ -2,11 +2,11 @@
  * Usage of models: tokens and cost, as sums by tenant, key, component, model and day.
  *
  * All numbers are integers, so sums are exact.  A row of the table holds at most USAGE_MAX of each counter, which no
- * honest server reaches.  The table usage_costs has the cost of each key, kept by triggers, so that the check of a
- * budget costs the same however many rows there are.
+ * honest server reaches.  The table usage_costs has the cost of each key, kept by triggers, so the check of a budget
+ * costs the same for any number of rows.
  *
- * What the database refuses (a full disk) is counted in memory until usage_retry() has written it: a full disk opens
- * no budget.
+ * Usage refused by the database (a full disk) is counted in memory until usage_retry() has written the rows: a full
+ * disk opens no budget.
  */
 #include "store/sql.h"
 
@@ -42,7 +42,7 @@ static int add(struct store *store, const struct store_usage *usage, struct csn_
                         capped(usage->cost_nanousd)));
 }
 
-/* ---- what the database refused ---- */
+/* ---- refused usage ---- */
 
 static bool is_same(const struct store_usage *a, const struct store_usage *b)
 {
@@ -100,7 +100,7 @@ void usage_close(struct store *store)
                 drop(&store->unsaved_usage);
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 int64_t usage_day(int64_t ms)
 {
@@ -157,7 +157,7 @@ static void read_sum(struct sql_rows *rows, struct arena *arena, struct store_us
         };
 }
 
-/* A statement for each way to group: the columns that are grouped by, or '' for each of them. */
+/* A statement for each grouping: the grouped columns, or '' for each other column. */
 #define SUMS                                                                                               \
         " sum(calls), sum(usage_missing), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), " \
         "sum(cached_tokens), sum(reasoning_tokens), sum(cost_nanousd) FROM usage "                         \

@@ -36,7 +36,7 @@ int witnesses_find(struct store *store, const char *tenant, const char *name, st
         return rc < 0 ? err_wrap(err, "look for a note about the name %.100s", name) : 0;
 }
 
-/* The oldest notes go: numbers only grow, so the rows above the limit are those with the lowest numbers. */
+/* The oldest notes go: numbers only grow, so the rows above the limit have the lowest numbers. */
 static int add(struct store *store, const struct store_note *note, uint64_t most, struct csn_error *err)
 {
         int rc = sql_do(store, err,
