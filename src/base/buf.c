@@ -113,7 +113,7 @@ static size_t head_max(const struct capture *cap)
         return cap->max - cap->max / 2;
 }
 
-/* Most programs print little: the memory grows with what came, up to the ceiling. */
+/* Most programs print little: the memory grows with the output, up to the ceiling. */
 static void grow(struct capture *cap, size_t need)
 {
         if (need <= cap->size)
@@ -152,7 +152,7 @@ void capture_add(struct capture *cap, const void *bytes, size_t len)
                 len = ring_max;
                 cap->ring = cap->ring_at = 0;
         }
-        /* The ring starts to turn only when it is full, so until then it grows like the head did. */
+        /* The ring turns only when full; until then the ring grows like the head. */
         if (cap->ring < ring_max) {
                 n = ring_max - cap->ring < len ? ring_max - cap->ring : len;
                 grow(cap, head_max(cap) + cap->ring + n);

@@ -46,7 +46,7 @@ int csn_code_http(int code)
         return 500;
 }
 
-/* What is quoted here may be anybody's, and is cut wherever that is; whoever makes JSON of it needs UTF-8. */
+/* Quoted text may come from any source and be cut anywhere; JSON needs UTF-8. */
 static void make_utf8(char *text)
 {
         size_t len = strlen(text);

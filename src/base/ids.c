@@ -1,4 +1,4 @@
-/* Ids of objects that clients name; see struct id_form. */
+/* Ids of objects for use by clients; see struct id_form. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ void id_set_form(const struct id_form *form)
         current = form;
 }
 
-/* The lowest `len` digits of a number in base 36, the highest of these first. */
+/* The lowest `len` digits of a number in base 36, the highest digit first. */
 static void print_base36(uint64_t number, size_t len, char *text)
 {
         for (size_t i = len; i-- > 0; number /= BASE)
@@ -108,7 +108,9 @@ static unsigned digit_of(char digit)
         return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
 
-/* Three hexadecimal digits are two characters; the last two digits end with two zero bits and are one. */
+/*
+ * Three hexadecimal digits are two characters; the last two digits end with two zero bits and are a single character.
+ */
 void id_to_compact(const char digits[static ID_DIGITS], char ret[static ID_COMPACT_LEN + 1])
 {
         for (size_t i = 0; i < ID_COMPACT_LEN; i++) {
@@ -137,7 +139,7 @@ bool id_from_compact(const char *text, size_t len, char ret[static ID_DIGITS + 1
         return true;
 }
 
-/* The digits of a seal cannot be chosen, so ids are made until one fits: four on average. */
+/* The digits of a seal follow from the id, so new ids are made until a seal fits: four on average. */
 void id_new_compact(char text[static ID_DIGITS + 1])
 {
         char compact[ID_COMPACT_LEN + 1];

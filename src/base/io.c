@@ -40,7 +40,7 @@ ssize_t io_read_file(int dir_fd, const char *path, char *buf, size_t max)
                 return -1;
         size_t len = 0;
         while (len <= max) {
-                /* One byte more than allowed fits, so that "exactly max" and "more than max" differ. */
+                /* There is room for max + 1 bytes, so "exactly max" and "more than max" differ. */
                 ssize_t n = read(fd, buf + len, max + 1 - len);
                 if (n < 0 && errno == EINTR)
                         continue;

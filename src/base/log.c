@@ -1,4 +1,4 @@
-/* A log of JSON lines: an object a line for any input bytes, so that no input can forge a line. */
+/* A log of JSON lines: an object a line for any input bytes; no input can forge a line. */
 #include "base/base.h"
 
 #include <fcntl.h>
@@ -51,10 +51,7 @@ static int file_fd = -1;
 static char *file_path;
 static uint64_t file_max;
 
-/*
- * Of two daemons with one file the first to have the lock moves it; the other finds that its descriptor is of the old
- * one.
- */
+/* If two daemons log to a file, the first with the lock renames the file; the other finds a new file under the name. */
 static void change_file(void)
 {
         struct stat ours, there;
@@ -65,7 +62,7 @@ static void change_file(void)
         if (!moved && asprintf(&old, "%s" LOG_OLD, file_path) > 0)
                 rename(file_path, old);
         free(old);
-        fd_close(&file_fd);   /* and with it the lock */
+        fd_close(&file_fd);   /* also releases the lock */
         file_fd = open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -87,7 +84,7 @@ void log_close(void)
         file_path = NULL;
 }
 
-/* One write(2) for each line, so that lines of two daemons do not mix. */
+/* One write(2) for each line: lines of two daemons do not mix. */
 static void keep(const char *line, size_t len)
 {
         static uint64_t unlooked;      /* bytes since the last look at the size of the file */
@@ -99,7 +96,7 @@ static void keep(const char *line, size_t len)
                         change_file();
         }
         if (file_fd >= 0 && io_write_all(file_fd, line, len) < 0)
-                return;   /* the disk is full; that is told elsewhere */
+                return;   /* the disk is full; other code reports a full disk */
 }
 
 static size_t add_fields(char *line, size_t size, const struct log_context *context, bool json)
@@ -143,7 +140,7 @@ static void put(enum log_level level, const struct log_context *context, const c
                 len = snprintf(line, sizeof line, "%s %-5s %s%s\n", stamp, log_level_name(level), safe, fields);
         }
         if (len > 0 && told && io_write_all(STDERR_FILENO, line, (size_t)len) < 0)
-                return;   /* nobody listens; a log that cannot be written is no reason to end */
+                return;   /* no reader; a failed write to the log is no reason to end */
 }
 
 void log_text(enum log_level level, const char *fmt, ...)

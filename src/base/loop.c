@@ -1,8 +1,8 @@
 /*
  * The event loop: epoll(7) for descriptors, a pairing heap for timers.
  *
- * A gateway has some timers for each worker and each connection.  To set one takes constant time, and to stop one
- * logarithmic time on average.  Timers of the same microsecond fire in the order in which they were set.
+ * A gateway has some timers for each worker and each connection.  Setting a timer takes constant time, and stopping a
+ * timer logarithmic time on average.  Timers of the same microsecond fire in the order of their setting.
  *
  * epoll_pwait2 (Linux 5.11) would have a resolution of microseconds; epoll_wait's milliseconds, rounded up, are exact
  * enough for limits in milliseconds.
@@ -16,8 +16,8 @@
 
 #define EVENTS_AT_ONCE 64
 /*
- * Longer than what the kernel gives by itself, 0.7 to 3 ms; 100 ms would be as good for a client, and late where all
- * processors are busy.
+ * Longer than the kernel's own slice, 0.7 to 3 ms; 100 ms would be as good for a client, and late if all processors are
+ * busy.
  */
 #define LONG_SLICE_NS 10000000U
 
@@ -27,7 +27,7 @@ struct loop {
         int epoll_fd;
         struct timer *timers;   /* the soonest: the root of a pairing heap */
         uint64_t timers_made;
-        /* What is being served now; a callback that stops a watch clears its entries here. */
+        /* Events being served; a callback that stops a watch clears its entries here. */
         struct epoll_event *serving;
         int serving_n;
 };
@@ -44,8 +44,8 @@ int loop_new(struct loop **ret, struct csn_error *err)
 }
 
 /*
- * The first version of struct sched_attr in sched_setattr(2).  <linux/sched/types.h> has it, and what <sched.h> has
- * already.
+ * The first version of struct sched_attr in sched_setattr(2).  <linux/sched/types.h> has the struct, and repeats
+ * definitions of <sched.h>.
  */
 struct scheduling {
         uint32_t size, policy;
@@ -55,7 +55,7 @@ struct scheduling {
         uint64_t runtime, deadline, period;
 };
 
-/* Of this thread, whose nice value stays.  No slice is the kernel's own. */
+/* Of this thread; its nice value stays.  Slice 0: the kernel's own. */
 static int set_scheduling(uint32_t policy, uint64_t slice_ns)
 {
         struct scheduling now;
@@ -77,7 +77,7 @@ void loop_set_usual_scheduling(void)
 void loop_set_batch_scheduling(void)
 {
         if (sched_getscheduler(0) != SCHED_OTHER)
-                return;   /* somebody has chosen for us */
+                return;   /* the policy was set from outside */
         is_batch = true;
         if (set_scheduling(SCHED_BATCH, LONG_SLICE_NS) < 0 ||
                 pthread_atfork(NULL, NULL, loop_set_usual_scheduling) != 0)
@@ -127,7 +127,7 @@ static bool is_sooner(const struct timer *one, const struct timer *other)
         return one->at_us != other->at_us ? one->at_us < other->at_us : one->number < other->number;
 }
 
-/* One tree of two, neither of which is a part of another one. */
+/* Joins two separate trees. */
 static struct timer *join(struct timer *one, struct timer *other)
 {
         if (!one || !other)
@@ -141,7 +141,7 @@ static struct timer *join(struct timer *one, struct timer *other)
         return top;
 }
 
-/* One tree of siblings: in pairs, then all from the last pair to the first, so that trees stay flat. */
+/* Joins siblings: in pairs, then all pairs from the last to the first, so trees stay flat. */
 static struct timer *join_all(struct timer *first)
 {
         struct timer *pairs = NULL, *all = NULL;

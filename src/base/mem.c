@@ -75,7 +75,8 @@ char *arena_text(struct arena *arena, const char *fmt, ...)
         va_start(args, fmt);
         va_copy(again, args);
         /*
-         * Where it will be, if there is room: most texts are printed once then, and not a second time for their length.
+         * Print at the final place, if there is room: most texts are then printed once, and not a second time for their
+         * length.
          */
         struct arena_block *block = arena->blocks;
         size_t room = block ? block->size - block->used : 0;

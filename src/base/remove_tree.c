@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A folder, even one whose rights were taken away, and never through a link. */
+/* A folder, even without access rights, and never through a link. */
 static int open_folder(int dir_fd, const char *name)
 {
         char path[40];
@@ -20,7 +20,7 @@ static int open_folder(int dir_fd, const char *name)
         return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Up, with another name.  A folder's ".." changes with it, so it has to be writable itself. */
+/* Up, with another name.  A moved folder's ".." changes, so the folder itself has to be writable. */
 static bool move_up(int from, const char *name, int to, const char *moved)
 {
         if (renameat(from, name, to, moved) == 0)

@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* The CPU time of one piece of reference work on two quiet cores (2026-11-28), in microseconds. */
+/* The CPU time of a piece of reference work on two quiet cores (2026-11-28), in microseconds. */
 #define REFERENCE_US 650
 #define REFERENCE_BYTES ((size_t)1 << 20)
 #define REFERENCE_TIMES 5
@@ -75,7 +75,7 @@ static int64_t reference_ns(void)
         return nanoseconds(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 }
 
-/* The bound for a step that has just ended, in nanoseconds. */
+/* The bound for the last step, in nanoseconds. */
 static int64_t bound_ns(void)
 {
         int64_t longest_ns = REFERENCE_US * 1000;

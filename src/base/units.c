@@ -52,7 +52,7 @@ struct unit {
         uint64_t factor;
 };
 
-/* The first unit that divides a value evenly is the one that is printed. */
+/* The first unit that divides a value evenly is printed. */
 static const struct unit sizes[] = {
         { "TiB", 1024 * GIB },
         { "GiB", GIB },
@@ -82,8 +82,8 @@ static const struct unit durations[] = {
 static const struct unit cores[] = { { "", 1000 }, { "m", 1 } };
 
 /*
- * A decimal number and one of the units.  Integers only: nine fractional digits are kept exactly, so that
- * "0.1" never becomes 99 by way of binary fractions.
+ * A decimal number and a unit.  Integers only: nine fractional digits are exact, and "0.1" never becomes 99 through
+ * binary fractions.
  */
 static bool number_parse(const char *text, const struct unit *units, size_t units_n, uint64_t *ret)
 {

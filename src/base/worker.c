@@ -1,6 +1,6 @@
 /*
- * Helper threads: a ring of shares with their queues, threads that take from it, and a list of finished jobs that the
- * loop serves; see worker.h.
+ * Helper threads: a ring of shares with their queues, threads serving the ring, and a list of finished jobs for the
+ * loop; see worker.h.
  */
 #include "base/worker.h"
 
@@ -14,14 +14,14 @@
 #include <sys/resource.h>
 
 /*
- * malloc_trim(3) holds the lock of each arena for milliseconds, also that of the loop's.  So there is a pause without
- * jobs before, or the time between two of them.
+ * malloc_trim(3) holds the lock of each arena for milliseconds, also the lock of the loop's arena.  So a pause without
+ * jobs comes first, or TRIM_EACH_MS pass between two trims.
  */
 #define TRIM_PAUSE_MS 200
 #define TRIM_EACH_MS 5000
 #define DONE_AT_ONCE 8         /* finished jobs served between two looks at the other descriptors */
 
-/* The jobs of one tenant.  A member of the ring while it has jobs. */
+/* The jobs of a tenant.  A member of the ring while there are jobs. */
 struct worker_share {
         struct worker_share *next;     /* in the ring, or the share itself */
         char name[WORKER_SHARE_MAX];
@@ -36,7 +36,7 @@ struct workers {
         pthread_mutex_t lock;          /* for all members below */
         pthread_cond_t work;           /* jobs wait, or the threads shall end */
         pthread_cond_t finished;       /* work() of a job has ended */
-        struct worker_share *ring;     /* the share that gets the next thread; NULL: no job is active */
+        struct worker_share *ring;     /* the share for the next thread; NULL: no job is active */
         struct job *done, **done_end;
         size_t waiting, running, idle;
         bool ending;
@@ -58,7 +58,7 @@ static struct worker_share *share_find(const struct workers *workers, const char
         return NULL;
 }
 
-/* Add a share as the last one of the ring. */
+/* Add a share at the end of the ring. */
 static struct worker_share *share_new(struct workers *workers, const char *name)
 {
         struct worker_share *share = mem_alloc(sizeof *share);
@@ -76,7 +76,7 @@ static struct worker_share *share_new(struct workers *workers, const char *name)
         return share;
 }
 
-/* One job less. */
+/* Counts a job less; frees an empty share. */
 static void share_leave(struct workers *workers, struct worker_share *share)
 {
         if (--share->jobs)
@@ -90,7 +90,7 @@ static void share_leave(struct workers *workers, struct worker_share *share)
         free(share);
 }
 
-/* Take the first job of the next share that may use another thread.  NULL: no such share has a job. */
+/* Take the first job of the next share that may use another thread.  NULL: no such share. */
 static struct job *take(struct workers *workers)
 {
         struct worker_share *share = workers->ring;
@@ -188,7 +188,7 @@ static void *serve(void *owner)
         return NULL;
 }
 
-/* The lock is held.  Signals stay with the loop's thread, which reads them from a descriptor. */
+/* The lock is held.  Signals stay with the loop's thread, which reads signals from a descriptor. */
 static void start_thread(struct workers *workers)
 {
         sigset_t all, old;
@@ -267,7 +267,7 @@ int workers_new(struct loop *loop, struct workers **ret, struct csn_error *err)
         return 0;
 }
 
-/* Move all waiting jobs of a share to the finished ones. */
+/* Move all waiting jobs of a share to the finished jobs. */
 static void drop_waiting(struct workers *workers, struct worker_share *share)
 {
         for (struct job *job = share->first, *next; job; job = next) {
@@ -395,7 +395,7 @@ void workers_count(struct workers *workers, size_t *ret_waiting, size_t *ret_run
 
 /* ---- memory ---- */
 
-/* An arena that nothing uses any more. */
+/* An arena without users. */
 struct garbage {
         struct job job;
         struct arena arena;
