@@ -23,7 +23,7 @@ static json_t *text_of(const struct bytes *bytes)
 }
 static json_t *alias_stdout(const struct run_result *r) { return text_of(&r->stdout); }
 static json_t *alias_id(const struct run_result *r) { return json_string(r->id); }
-/* -1 for code that never ran: the interpreter of a program that does not parse has an exit status of its own. */
+/* -1 for code that never ran: for a syntax error the interpreter has an exit status of its own. */
 static json_t *alias_return_code(const struct run_result *r)
 {
         return json_integer(HAS(r, run_result, exit_code) && r->status != status_SYNTAX_ERROR ? r->exit_code : -1);
@@ -34,7 +34,7 @@ static json_t *alias_error(const struct run_result *r)
         const char *text = HAS(error, failure, summary) ? error->summary : error->message;
         return json_string(HAS(r, run_result, error) && text ? text : "");
 }
-/* The sentences of agentos for what its sandbox does not run, and the error's own sentence for all else. */
+/* agentos' sentences for code refused by its sandbox, and the error's own sentence for all else. */
 static json_t *exception_of(int status, const struct failure *error)
 {
         const char *message = error->message ? error->message : "";

@@ -42,7 +42,7 @@ static uint64_t *present(void *of)
         return of;
 }
 
-/* ---- what is allowed, in words ---- */
+/* ---- texts of allowed values ---- */
 
 void model_print(const struct field *field, uint64_t number, char *text, size_t size)
 {
@@ -330,7 +330,7 @@ static int decode_list(const struct field *field, json_t *json, const struct pat
         return 0;
 }
 
-/* {"node": ["left-pad@1"], "python": "six"}: a list of entries that name their language. */
+/* {"node": ["left-pad@1"], "python": "six"}: a list of entries with their language. */
 static int decode_packages(const struct field *field, json_t *json, const struct path *path, struct arena *arena,
                            void *ret, struct csn_error *err)
 {
@@ -434,7 +434,7 @@ static int decode_field(const struct field *field, json_t *json, const struct pa
         case KIND_TEXTS:
                 if (json_is_object(json) && strcmp(field->name, "packages") == 0)
                         return decode_packages(field, json, path, arena, ret, err);
-                /* "numpy, pandas" is how people write a list of packages in one line. */
+                /* "numpy, pandas" is a usual list of packages in a line. */
                 if (json_is_string(json) && strcmp(field->name, "packages") == 0)
                         return model_parse_packages(json_string_value(json), arena, to, count(field, ret),
                                                     err);
@@ -549,7 +549,6 @@ bool model_is_deeper(const char *text, size_t len, unsigned max)
         return false;
 }
 
-/* What separates values, outside of strings. */
 bool model_value_is_deeper(json_t *value, unsigned max)
 {
         const char *name;
@@ -568,6 +567,7 @@ bool model_value_is_deeper(json_t *value, unsigned max)
         return false;
 }
 
+/* Counts the separators of values, outside of strings. */
 bool model_has_many_parts(const char *text, size_t len, size_t max)
 {
         size_t n = 0;

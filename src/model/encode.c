@@ -37,7 +37,7 @@ char *model_base64(struct arena *arena, const char *bytes, size_t len)
         return text;
 }
 
-/* Our own texts are UTF-8, but some quote what came from a sandbox. */
+/* Our own texts are UTF-8, but may quote a sandbox. */
 static json_t *encode_text(const char *text, size_t len)
 {
         json_t *json = json_stringn(text, len);
@@ -76,14 +76,14 @@ static json_t *encode_list(const struct object *object, const char *items, size_
         return list;
 }
 
-/* The program wrote this JSON; it was decoded once before, so this cannot fail but for memory. */
+/* The program wrote this JSON; the text was decoded once before, so only memory can fail. */
 static json_t *encode_json(const char *text)
 {
         json_t *json = text ? model_read(text, strlen(text), JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
         return json ? json : json_null();
 }
 
-/* Times to the microsecond; nothing that we measure has more digits than six.  *ret_digits is 1000 or a million. */
+/* Times to the microsecond; no measured time has more than six digits.  *ret_digits is 1000 or a million. */
 static int64_t real_parts(const struct field *field, double number, int64_t *ret_digits)
 {
         size_t len = strlen(field->name);
@@ -276,7 +276,7 @@ static bool put_number(struct buf *buf, int64_t number)
         return buf_add(buf, digits + at, sizeof digits - at);
 }
 
-/* What a tree would print with an exponent, or with fewer digits than it has, goes that way. */
+/* A number goes through a tree if the tree prints an exponent, or fewer digits. */
 static bool put_real(struct buf *buf, const struct field *field, double number)
 {
         int64_t digits, parts = real_parts(field, number, &digits);
@@ -339,7 +339,7 @@ static bool put_field(struct buf *buf, const struct field *field, const void *fr
                 return model_encode_text(field->object, at, buf);
         case KIND_LIST:
                 return put_list(buf, field->object, *(const char *const *)at, n);
-        case KIND_JSON:    /* another's JSON, and names that may be there twice: a tree puts them in order */
+        case KIND_JSON:    /* foreign JSON, and possibly repeated names: a tree puts names in order */
         case KIND_PAIRS:
                 return put_tree(buf, encode_field(field, from));
         }

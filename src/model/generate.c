@@ -134,7 +134,7 @@ static void profiles_table(const struct settings *settings, struct buf *buf)
 /* The reference of all settings and profiles, in Markdown. */
 static bool settings_markdown(struct buf *buf)
 {
-        /* No file and no environment: what is left are the defaults, the same on every machine. */
+        /* No file and no environment: the defaults remain, the same on every machine. */
         struct settings_sources nothing = { .file = "/dev/null" };
         struct settings settings;
         struct csn_error why;
@@ -153,7 +153,7 @@ static bool settings_markdown(struct buf *buf)
         return true;
 }
 
-/* Every setting with its default, as a comment: a line whose first # is taken away holds. */
+/* Every setting with its default, as a comment: a line without its first # is in force. */
 static void add_sample_section(const struct settings *settings, const char *section, struct buf *buf)
 {
         size_t len = strlen(section);

@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 
 #define TAG "integer:"
-#define TAG_RANDOM 16 /* random bytes behind it, as hexadecimal digits */
-#define DIGITS 19      /* of the largest integer of 64 bits: a shorter one always fits */
+#define TAG_RANDOM 16 /* random bytes of the mark, as hexadecimal digits */
+#define DIGITS 19      /* of the largest integer of 64 bits: a shorter integer always fits */
 
 static atomic_bool is_used;   /* without a mark there is nothing to take off */
 
@@ -31,7 +31,7 @@ static const char *mark(void)
         return mark_text;
 }
 
-/* Bytes of the number at `at`; *ret_whole: it has neither a point nor an exponent. */
+/* Bytes of the number at `at`; *ret_whole: without a point and an exponent. */
 static size_t number_at(const char *at, const char *end, bool *ret_whole)
 {
         size_t len = 0;
@@ -41,7 +41,7 @@ static size_t number_at(const char *at, const char *end, bool *ret_whole)
         return len;
 }
 
-/* A string from its quote to behind the other one. */
+/* A string with both quotes. */
 static size_t string_at(const char *at, const char *end)
 {
         size_t len = 1;

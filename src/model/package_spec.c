@@ -53,7 +53,7 @@ const char *package_entry_language(const char **text)
         return NULL;
 }
 
-/* ---- one specification ---- */
+/* ---- a specification ---- */
 
 static int bad(const char *field, const char *text, size_t len, const char *why, struct csn_error *err)
 {
@@ -126,7 +126,7 @@ static bool is_version_char(char c)
         return is_alnum(c) || (c && strchr(".*+!-_<>=~,", c));
 }
 
-/* One comparison of PEP 440: an operator and a version. */
+/* A comparison of PEP 440: an operator and a version. */
 static bool is_comparison(const char *text, size_t len)
 {
         static const char *const operators[] = { "===", "==", "~=", "!=", "<=", ">=", "<", ">" };
@@ -171,7 +171,7 @@ static bool read_python_version(struct package_set *set, const char *text, size_
         return n == 0 || plain[n - 1] != ',';
 }
 
-/* After "@", or after the "==" that people of Python write: a range of semver.  "latest" is no range. */
+/* After "@", or after "==" as in Python: a range of semver.  "latest" is no range. */
 static bool read_node_version(struct package_set *set, const char *text, size_t len, struct package_spec *spec)
 {
         if (len > 1 && text[0] == '@') {
@@ -186,7 +186,7 @@ static bool read_node_version(struct package_set *set, const char *text, size_t 
         for (size_t i = 0; i < len; i++)
                 if (!is_alnum(text[i]) && !strchr(".*+-<>=~^| ", text[i]))
                         return false;
-        /* A tag would mean another version each day, and "file:…" has a character that no range has. */
+        /* A tag would mean another version each day, and "file:…" has a character foreign to ranges. */
         if (len && is_alnum(text[0]) && !isdigit((unsigned char)text[0]) && text[0] != 'v' && text[0] != 'x')
                 return false;
         spec->version = arena_copy(set->arena, text, len);
@@ -409,9 +409,8 @@ int package_set_add_requirements(struct package_set *set, const char *text, cons
 /* ---- PEP 723 ---- */
 
 /*
- * The strings of `dependencies = [...]` in the lines of a block, which are TOML.  The reader takes an array of basic
- * literal strings on one or several lines, and comments.  Escapes are refused, because no name and no version needs
- * one.
+ * The strings of `dependencies = [...]` in the lines of a block, which are TOML. The reader takes an array of basic
+ * literal strings on one or several lines, and comments.  Escapes are refused: no name and no version needs an escape.
  */
 static int add_array(struct package_set *set, const char *text, struct csn_error *err)
 {

@@ -19,7 +19,7 @@ static const struct {
 #undef INTERNAL_PROFILE
 };
 
-/* The fields of a run_request that a profile can set.  All other fields are about one run. */
+/* The fields of a run_request for profiles.  All other fields are about a single run. */
 static const char *const profile_fields[] = {
         "language",
         "extract",
@@ -303,7 +303,7 @@ static int find_below(const struct settings *settings, const char *name, unsigne
         return 0;
 }
 
-/* Those that are built in are read once: each request names one, and nothing changes them. */
+/* Built-in profiles never change, and are read once: each request names a profile. */
 static const struct profile *find_built_in(const struct settings *settings, const char *name)
 {
         static struct profile known[ARRAY_LEN(built_in)];
@@ -320,8 +320,8 @@ static const struct profile *find_built_in(const struct settings *settings, cons
 }
 
 /*
- * Limits of a build: those of the profile, and the numbers that settings of packages imply.  None exceeds a ceiling of
- * the administrator's.
+ * Limits of a build: the profile's, and numbers implied by settings of packages.  None exceeds a ceiling of the
+ * administrator's.
  */
 static void set_build_limits(const struct settings *settings, struct limits *limits)
 {
@@ -399,7 +399,7 @@ static int check_ceilings(const struct settings *settings, const struct limits *
         return 0;
 }
 
-/* What the administrator requires is not the request's to give up. */
+/* A request cannot give up the administrator's requirements. */
 static int check_needs(const struct settings *settings, const struct run_request *whole,
                        struct csn_error *err)
 {
@@ -439,7 +439,7 @@ int settings_apply(const struct settings *settings, struct run_request *request,
                 whole.review = profile.request.review;
         SET(&whole, run_request, profile, arena_text(arena, "%s", name));
         model_defaults(&object_run_request, &whole);
-        /* CPU time that is left to the wall clock still has the administrator's ceiling. */
+        /* Unlimited CPU time still has the administrator's ceiling. */
         if (whole.limits.cpu_ms == 0 &&
             settings->ceilings.cpu_ms < model_field(&object_limits, "cpu_ms")->max)
                 whole.limits.cpu_ms = settings->ceilings.cpu_ms;

@@ -10,7 +10,7 @@ static json_t *of_type(const char *type)
         return json_pack("{s:s}", "type", type);
 }
 
-/* A bound above INT64_MAX is no JSON integer of ours, so the schema leaves it out. */
+/* A bound above INT64_MAX is no JSON integer of ours, so the schema has no such bound. */
 static void bound(json_t *schema, const char *name, uint64_t value)
 {
         if (value <= INT64_MAX)
@@ -25,7 +25,7 @@ static json_t *texts_schema(const struct field *field)
         json_t *list = json_pack("{s:s, s:o}", "type", "array", "items", item);
         if (field->max)
                 bound(list, "maxItems", field->max);
-        /* "numpy, pandas" in one string is accepted too, and a list for each language. */
+        /* A string "numpy, pandas" is accepted too, and a list for each language. */
         return strcmp(field->name, "packages") == 0
                        ? json_pack("{s:[o, {s:s}, {s:s, s:{s:O, s:O}, s:b}]}", "anyOf", list, "type", "string",
                                    "type", "object", "properties", "python", list, "node", list,
@@ -141,7 +141,7 @@ static bool is_listed(const char *list, const char *name)
         return false;
 }
 
-/* What the schema of a field refers to, and what that does, once. */
+/* Adds the schemas of the fields' objects, and of the objects within, each once. */
 static void add_used(json_t *defs, const struct object *object, const char *fields)
 {
         for (size_t i = 0; i < object->n; i++) {
@@ -200,7 +200,7 @@ json_t *model_schema(const struct object *object)
         json_object_update(schema, body);
         json_decref(body);
         add_used(defs, object, NULL);
-        /* The older systems' names are there only when the request asks for them. */
+        /* The older systems' names are there only at the request of a client. */
         if (object == &object_run_result || object == &object_grade_result)
                 json_object_set_new(
                         json_object_get(schema, "properties"), "aliases",

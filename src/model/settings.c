@@ -189,10 +189,7 @@ static int set(struct settings *settings, struct setting *setting, const char *t
         return 0;
 }
 
-/*
- * A default that a ceiling undercuts comes down with it; two values that people wrote and that contradict
- * each other are for people to put right.
- */
+/* A ceiling lowers a greater default; two contradicting values from configuration are an error. */
 static int fit_limits(struct settings *settings, struct csn_error *err)
 {
         for (size_t i = 0; i < settings->n; i++) {
@@ -231,7 +228,7 @@ static int unknown(const struct settings *settings, const char *source, const ch
 static int set_nodes(struct settings *settings, const char *file, const char *section, const struct yaml_node *parent,
                      struct csn_error *err);
 
-/* Settings whose value is a list of names: in the file a list, elsewhere names with commas between. */
+/* Settings with a list of names: in the file a list, elsewhere names with commas between. */
 static bool is_name_list(const struct setting *setting)
 {
         static const char *const keys[] = { "packages.allow", "packages.deny", "packages.preload", "review.languages",
@@ -292,7 +289,7 @@ static json_t *tree_of(const struct yaml_node *node)
         return tree;
 }
 
-/* What is in it is read where servers of tools are made; here nobody knows them. */
+/* Keeps the section as JSON: the code for servers of tools reads the members. */
 static bool keep_tools(struct settings *settings, const struct yaml_node *section)
 {
         static const char *const names[] = { "mcpServers", "tools" };
@@ -351,7 +348,7 @@ static const char *variable(char *const *env, const char *name)
         return NULL;
 }
 
-/* These have units of their own: "1.0" is a core here, as in the system that the variable comes from. */
+/* These variables have units of their own: "1.0" is a core here, as in the variable's system of origin. */
 static int set_alias(struct settings *settings, const struct alias *alias, const char *value,
                      struct csn_error *err)
 {
@@ -373,8 +370,8 @@ static int set_alias(struct settings *settings, const struct alias *alias, const
 }
 
 /*
- * A misspelt variable would change nothing and nobody would notice.  Others that begin like ours are left
- * alone: they may be the caller's own.
+ * A misspelt variable would change nothing, without notice.  Other names with our prefix are left alone: such variables
+ * may be the caller's own.
  */
 static int check_variable(const struct settings *settings, const char *entry, struct csn_error *err)
 {
@@ -459,7 +456,7 @@ static int load_alias(struct settings *settings, const struct alias *alias, cons
 {
         if (!alias->key || (alias->is_image && !is_image(value)) || (alias->is_pod && !value[0]))
                 return 0;
-        /* OpenTelemetry's are as good as missing where they are empty. */
+        /* An empty variable of OpenTelemetry counts as missing. */
         if (!value[0] && strncmp(alias->variable, "OTEL_", 5) == 0)
                 return 0;
         return set_alias(settings, alias, value, err);
@@ -521,9 +518,8 @@ static int load_flags(struct settings *settings, const char *const *flags, struc
 }
 
 /*
- * What a service manager hands over as a secret (systemd.exec(5), CREDENTIALS_DIRECTORY), laid over the file.  It is
- * the same for as long as the process lives, and a daemon that has given up its rights could not read it again; so it
- * is read once.
+ * The secret of a service manager (systemd.exec(5), CREDENTIALS_DIRECTORY), laid over the file.  Read once: the content
+ * stays the same while the process lives, and a daemon without its rights could not read the secret again.
  */
 static int load_credential(struct settings *settings, char *const *env, struct csn_error *err)
 {
@@ -553,7 +549,7 @@ static int load_usual_file(struct settings *settings, char *const *env, struct c
         return load_file(settings, "/etc/caisson/caisson.yaml", false, err);
 }
 
-/* What no single value can say. */
+/* Checks across several values. */
 static int check_engine(struct settings *settings, struct csn_error *err)
 {
         const struct engine_settings *engine = &settings->engine;
@@ -574,7 +570,7 @@ static int check_engine(struct settings *settings, struct csn_error *err)
         return 0;
 }
 
-/* The host's name, behind an optional user; NULL: not an address that begins with http:// or https://. */
+/* The host's name, behind an optional user; NULL: no address with http:// or https://. */
 static const char *host_of(const char *url)
 {
         size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
@@ -668,11 +664,11 @@ bool settings_private_dir(char *ret, size_t size)
         int n = snprintf(ret, size, "/tmp/caisson-%u", geteuid());
         if (n < 0 || (size_t)n >= size || (mkdir(ret, 0700) < 0 && errno != EEXIST))
                 return false;
-        /* In a folder with the sticky bit nobody else can put another in its place. */
+        /* The sticky bit of its parent keeps other users from replacing the folder. */
         return lstat(ret, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* HOME, or the folder of the user in passwd(5); NULL: neither is a folder that can be entered. */
+/* HOME, or the folder of the user in passwd(5); NULL: neither folder can be entered. */
 static const char *home_dir(struct arena *arena)
 {
         enum { ENTRY_MAX = 16384 };

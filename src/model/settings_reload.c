@@ -78,7 +78,7 @@ static void copy_value(struct settings *into, const struct setting *to, const st
                 *(int *)(void *)target = *(const int *)(const void *)source;
                 break;
         default:
-                /* The old text stays in the arena, because a run may be reading it. */
+                /* The old text stays in the arena: a run may be reading the text. */
                 *(char **)(void *)target = arena_text(&into->arena, "%s", *(char *const *)(const void *)source);
         }
 }

@@ -1,4 +1,4 @@
-/* What no single value of review.* can say. */
+/* Checks across several values of review.* */
 #include "model/settings.h"
 
 #include <stdio.h>

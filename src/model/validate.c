@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Variables that make a loader or an interpreter run something else than what was asked. */
+/* Variables that make a loader or an interpreter run other code. */
 static const struct {
         const char *name;
         bool prefix;
@@ -90,7 +90,7 @@ static int check_workspace(const struct run_request *request, struct csn_error *
         return 0;
 }
 
-/* A module's name as import and require take it; it becomes part of a comma list. */
+/* A module's name as for import and require; the name becomes part of a comma list. */
 static int check_preload(const struct run_request *request, struct csn_error *err)
 {
         for (size_t i = 0; i < request->preload_n; i++)
@@ -102,9 +102,9 @@ static int check_preload(const struct run_request *request, struct csn_error *er
 
 /* ---- packages ---- */
 
-#define LINE_MAX_BYTES 16384 /* splitting takes time that grows with the square of it */
+#define LINE_MAX_BYTES 16384 /* splitting takes quadratic time */
 
-/* The language of an entry that names none is not known here: a name and a version of either is right. */
+/* The language of an entry without a name of a language is not known here: a name and a version of either is right. */
 static bool is_package(const char *text, struct arena *arena, struct csn_error *err)
 {
         struct csn_error other;
@@ -119,7 +119,7 @@ static bool is_package(const char *text, struct arena *arena, struct csn_error *
                 package_set_add(&python, text, "/packages", err) == 0;
 }
 
-/* A list that came as one text has the bounds of the list that it stands for. */
+/* A list from a single text has the bounds of a list. */
 static int check_list(const struct field *field, char *const *texts, size_t n, struct csn_error *err)
 {
         char where[64];
@@ -147,7 +147,7 @@ static int check_packages(char *const *packages, size_t n, struct csn_error *err
         return rc;
 }
 
-/* One part without blanks and quotes around it; a comma in brackets or after a comparison belongs to it. */
+/* A part without blanks and quotes around; a comma in brackets or after a comparison belongs to the part. */
 static char *take_part(const char **at, struct arena *arena)
 {
         unsigned brackets = 0;

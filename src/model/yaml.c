@@ -38,7 +38,7 @@ static int next(struct reader *r, yaml_event_t *event)
 
 static int read_node(struct reader *r, yaml_event_t *event, unsigned depth, struct yaml_node *ret);
 
-/* Nothing but a text: a plain "null" or "~" would be one too, and nobody means the word. */
+/* Texts only: a plain "null" or "~" would be a text too, but is never meant as a word. */
 static int scalar(struct reader *r, const yaml_event_t *event, const char **ret)
 {
         unsigned line = (unsigned)event->start_mark.line + 1;
