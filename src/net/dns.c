@@ -28,7 +28,7 @@ struct resolver {
 
 struct lookup {
         struct resolver *resolver;
-        resolver_answer answer;    /* NULL: nobody waits any more */
+        resolver_answer answer;    /* NULL: no caller waits any more */
         void *owner;
         struct lookup **slot;
 };
@@ -59,7 +59,7 @@ static void on_ready(struct watch *watch, uint32_t events)
         set_timer(resolver);
 }
 
-/* c-ares says what it waits for; neither: it closes the socket next. */
+/* The interest of c-ares in a socket; neither: c-ares closes the socket next. */
 static void on_socket(void *data, ares_socket_t fd, int readable, int writable)
 {
         struct resolver *resolver = data;
@@ -81,7 +81,7 @@ static void on_socket(void *data, ares_socket_t fd, int readable, int writable)
                 found->next = resolver->sockets;
                 resolver->sockets = found;
         }
-        /* A socket that cannot be watched is one that never answers: c-ares's clock ends that. */
+        /* A socket without a watch never answers: the time-out of c-ares ends the query. */
         loop_watch(resolver->loop, &found->watch, fd, (readable ? EPOLLIN : 0) | (writable ? EPOLLOUT : 0), NULL);
 }
 

@@ -130,7 +130,7 @@ static bool take(struct http_answer *answer, const char *bytes, size_t len)
         if (answer->stopped)
                 return true;
         if (answer->complete)
-                return len == 0;           /* an answer that nothing asked for */
+                return len == 0;           /* bytes without a request */
         if (answer->raw) {
                 if (len)
                         answer->events->bytes(answer->owner, bytes, len);

@@ -49,7 +49,7 @@ static void look(struct fetcher *fetcher)
                 if (message->msg != CURLMSG_DONE || !fetch)
                         continue;
                 long status = 0;
-                /* Removal would close a connection that was made for its own sake; the message is gone either way. */
+                /* Removal would close a connection made for its own sake; the message is gone either way. */
                 if (!fetch->connects || code != CURLE_OK) {
                         curl_multi_remove_handle(fetcher->multi, fetch->easy);
                         unlink_fetch(fetch);
@@ -113,13 +113,13 @@ static int on_wanted_socket(CURL *easy, curl_socket_t fd, int what, void *owner,
                         .watch = { .fd = fd, .ready = on_ready, .owner = one } };
                 fetcher->sockets = one;
         }
-        /* One that cannot be watched never answers, and libcurl's clock ends that. */
+        /* A socket without a watch never answers: the time-out of libcurl ends the request. */
         loop_watch(fetcher->loop, &one->watch, fd,
                 (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0), NULL);
         return 0;
 }
 
-/* libcurl would make it without O_CLOEXEC. */
+/* libcurl would make the socket without O_CLOEXEC. */
 static curl_socket_t on_open_socket(void *owner, curlsocktype purpose, struct curl_sockaddr *address)
 {
         (void)owner, (void)purpose;
@@ -204,7 +204,7 @@ int fetch_check(const char *url, const char *key, const char *secret, struct csn
                           "%s has to be http://HOST:PORT or https://HOST:PORT, with a path if you like", key);
 }
 
-/* ---- one request ---- */
+/* ---- a request ---- */
 
 static void on_late(struct timer *timer)
 {

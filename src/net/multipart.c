@@ -13,7 +13,7 @@ static bool is_token(char c)
         return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?=", c);
 }
 
-/* The value of one, its quotes taken off.  False: there is none, it is not well-formed, or it does not fit. */
+/* The value of a parameter, without quotes.  False: missing, malformed, or too long. */
 static bool parameter(const char *text, const char *wanted, char *ret, size_t size)
 {
         for (text += strcspn(text, ";"); *text == ';';) {
@@ -26,8 +26,8 @@ static bool parameter(const char *text, const char *wanted, char *ret, size_t si
                 bool quoted = *text == '"';
                 for (text += quoted; quoted ? *text && *text != '"' : is_token(*text); text++) {
                         /*
-                         * Browsers send "C:\x" without doubling it, and a quote as %22; curl puts a backslash before a
-                         * quote.
+                         * Browsers send "C:\x" without doubling the backslash, and a quote as %22; curl puts a
+                         * backslash before a quote.
                          */
                         if (quoted && *text == '\\' && (text[1] == '"' || text[1] == '\\'))
                                 text++;
@@ -60,7 +60,7 @@ int multipart_init(struct multipart *multipart, const char *type, struct csn_err
                         type ? type : "", MULTIPART_BOUNDARY_MAX);
         multipart->delimiter_len =
                 (size_t)snprintf(multipart->delimiter, sizeof multipart->delimiter, "\r\n--%s", boundary);
-        buf_add(&multipart->buf, "\r\n", 2);   /* the first one may be the first line */
+        buf_add(&multipart->buf, "\r\n", 2);   /* the first line may be the delimiter */
         return 0;
 }
 
@@ -105,7 +105,7 @@ static void read_name(struct multipart *multipart, char *head)
         }
 }
 
-/* Headers end with an empty line; there may be none, and then only that line is there. */
+/* Headers end with an empty line; without headers there is only the empty line. */
 static int read_head(struct multipart *multipart, const char *from, size_t len, struct csn_error *err)
 {
         char head[MULTIPART_HEAD_MAX + 1];
@@ -123,7 +123,7 @@ static int read_head(struct multipart *multipart, const char *from, size_t len, 
         return MULTIPART_PART;
 }
 
-/* Everything up to the delimiter, which may have begun at the end of what there is. */
+/* Everything up to the delimiter, which may begin at the end of the buffer. */
 static int read_body(struct multipart *multipart, const char *from, size_t len)
 {
         const char *end = memmem(from, len, multipart->delimiter, multipart->delimiter_len);

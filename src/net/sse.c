@@ -7,7 +7,7 @@ void sse_init(struct sse *sse, size_t max)
 {
         *sse = (struct sse){ .retry_ms = SSE_RETRY_MS };
         buf_init(&sse->line, max + 16);    /* a line has the name of a field, too */
-        buf_init(&sse->data, max + 1);     /* and a message the newline behind its last line, until it is whole */
+        buf_init(&sse->data, max + 1);     /* and a message its last newline, until complete */
 }
 
 void sse_done(struct sse *sse)

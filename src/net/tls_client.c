@@ -22,7 +22,7 @@ static SSL_CTX *context(void)
         return made;
 }
 
-/* A context for these authorities; the last one is kept, because all connections of a program have the same. */
+/* A context for these authorities; the last context is kept, because all connections of a program have the same. */
 static SSL_CTX *verified_context(const char *ca, struct csn_error *err)
 {
         static SSL_CTX *made;
@@ -100,7 +100,7 @@ void tls_free(struct tls *tls)
         free(tls);
 }
 
-/* Whether what an operation gave is no end of it all. */
+/* Whether the result of an operation is no failure. */
 static bool goes_on(struct tls *tls, int got)
 {
         int why = SSL_get_error(tls->ssl, got);

@@ -9,13 +9,13 @@
 #define FLAGS_AT 53
 #define SAMPLED 1
 
-/* n digits, lower case as the specification wants them, and not all of them 0 where `some` is set. */
+/* n digits, lower case by the specification, and not all 0 if `some` is set. */
 static bool is_hex(const char *text, size_t n, bool some)
 {
         return strspn(text, "0123456789abcdef") >= n && !(some && strspn(text, "0") >= n);
 }
 
-/* Of a version that is not known yet the part that this one has is taken, and what follows begins with a dash. */
+/* Of an unknown version the known part is taken; more text begins with a dash. */
 static bool is_valid(const char *text)
 {
         size_t len = strlen(text);
