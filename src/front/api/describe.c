@@ -1,7 +1,7 @@
 /*
- * What a model is told of run_code: GET /v1/describe as text, GET /v1/tool-schema as the definition of a tool.
+ * The description of run_code for a model: GET /v1/describe as text, GET /v1/tool-schema as the definition of a tool.
  *
- * ?session=ID adds the files that are in the home directory of a session at that moment; the guest lists them.
+ * ?session=ID adds the files then in the home directory of a session; the guest makes the list.
  */
 #include "front/api/api.h"
 
@@ -147,7 +147,7 @@ static bool take_profile(struct telling *one)
         return true;
 }
 
-/* The key of a session's files is that of sandboxes.  NULL: an error was answered. */
+/* The files of a session need the scope for sandboxes.  NULL: an error was answered. */
 static struct psandbox *find_session(struct telling *one, const char *id)
 {
         const struct store_key *key = service_key(one->request);

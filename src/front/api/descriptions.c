@@ -1,9 +1,8 @@
 /*
  * Requests for the descriptions of the interface: /openapi.json, /docs and /problems.
  *
- * The texts are the same for the whole life of the daemon, and need no key.  A helper thread makes all of them for the
- * first request, because the loop would take 12 ms, and the start of the daemon does not wait for texts that few
- * clients ask for.
+ * The texts are the same for the whole life of the daemon, and need no key.  A helper thread makes all texts for the
+ * first request, because the loop would take 12 ms, and the start of the daemon does not wait for texts of few clients.
  */
 #include "front/api/openapi.h"
 
@@ -22,7 +21,7 @@ static const struct {
         [DESCRIPTION_PROBLEMS] = { openapi_write_problems, "text/html; charset=utf-8", OPENAPI_PAGE_POLICY },
 };
 
-/* A request that waits for its text, in the request's arena. */
+/* A request waiting for its text, in the request's arena. */
 struct api_waiter {
         struct api_waiter *next;
         struct http_request *request;

@@ -1,6 +1,6 @@
 /*
- * Files of persistent sandboxes.  All of it is done by the guest inside; a folder as one stream is tar's business,
- * which is run there as any program is.
+ * Files of persistent sandboxes.  The guest inside does all the work; for a folder as one stream tar(1) runs in the
+ * sandbox like any program.
  */
 #include "front/api/api.h"
 
@@ -14,7 +14,7 @@
 
 #define ENTRIES_MAX 10000                  /* of a list */
 #define ENTRIES_BYTES_MAX (4 * MIB)
-#define ERRORS_MAX 2000                    /* what tar said */
+#define ERRORS_MAX 2000                    /* bytes of tar's error output */
 
 struct transfer {
         struct service *service;
@@ -24,16 +24,16 @@ struct transfer {
         char *path;
         struct psandbox *psandbox;
         bool begun;                        /* the answer is on its way */
-        bool ranged, beyond;               /* a part is wanted; it begins behind the end */
-        uint64_t offset, left;             /* of a download: left of what was announced, or of what is wanted */
+        bool ranged, beyond;               /* the request has a range; the range begins behind the end */
+        uint64_t offset, left;             /* of a download: left: bytes still to send, of the size or of the range */
         bool sized;
-        uint64_t in_flight;                /* of an unpack, as processes.c has it */
+        uint64_t in_flight;                /* of an unpack: bytes not read by tar yet */
         bool ended;                        /* the call is over */
         bool whole;                        /* of an upload: the body has come */
-        bool end_due;                      /* and there was no room to say so */
+        bool end_due;                      /* the end is not sent yet: the socket was full */
         struct csn_error error;            /* code 0: none */
         json_t *entries;
-        size_t bytes;                      /* of the names in them */
+        size_t bytes;                      /* of the names in `entries` */
         bool truncated;
         int status;                        /* of tar */
         struct buf said;
@@ -125,7 +125,7 @@ void api_file_error(struct http_request *request, const struct csn_error *error)
         error->code == CSN_E_BUSY ? api_conflict(request, error) : http_fail(request, error);
 }
 
-/* The end of one that is not a stream. */
+/* The end of a transfer without a stream. */
 static void answer(struct transfer *one)
 {
         struct http_request *request = one->request;
@@ -171,7 +171,7 @@ static void begin_stream(struct transfer *one, const char *type, uint64_t size)
         http_stream_sized(one->request, one->ranged ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, type, size);
 }
 
-/* The answer says how much of how much it is. */
+/* The answer has the part and the size of the file in Content-Range. */
 static void begin_range(struct transfer *one, uint64_t size)
 {
         one->beyond = one->offset >= size;
@@ -189,7 +189,7 @@ static void begin_download(struct transfer *one, const struct guest_entry *entry
         http_set_header(one->request, "Accept-Ranges", "bytes");
         if (one->ranged)
                 begin_range(one, entry->size);
-        else                               /* files of /proc say that they have nothing */
+        else                               /* files of /proc have size 0 */
                 begin_stream(one, "application/octet-stream", entry->size ? entry->size : UINT64_MAX);
 }
 
@@ -200,7 +200,7 @@ static void add_data(struct transfer *one, const uint8_t *bytes, size_t len)
                 one->left -= len;
         }
         if (!http_add(one->request, bytes, len))
-                err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* cannot be: it is held before */
+                err_set(&one->error, CSN_E_SYSTEM, 0, "an answer did not fit");   /* impossible: held before */
         if (!http_has_room(one->request))
                 guest_call_hold(&one->call, true);
 }
@@ -211,7 +211,7 @@ static void on_stream_room(struct http_request *request)
         guest_call_hold(&one->call, false);
 }
 
-/* ---- what the guest tells ---- */
+/* ---- packets of the guest ---- */
 
 static void on_entry(struct transfer *one, const uint8_t *bytes, size_t len)
 {
@@ -224,7 +224,7 @@ static void on_entry(struct transfer *one, const uint8_t *bytes, size_t len)
                 if (!one->begun)
                         begin_download(one, &entry);
         } else if (one->what == WATCH) {
-                if (!one->begun)           /* a guest might say it twice */
+                if (!one->begun)           /* a guest might send the entry twice */
                         events_begin_line(one->request,
                                 json_pack("{s:s, s:o}", "type", "start", "entry", api_entry(&entry)));
                 one->begun = true;
@@ -325,7 +325,7 @@ static void tar_failed(struct transfer *one)
                         sigabbrev_np(sig) ? sigabbrev_np(sig) : "?");
         else
                 err_set(&one->error, CSN_E_INPUT, 0, "tar failed: %.*s", (int)min_u64(strcspn(said, "\n"), 300), said);
-        /* The largest file that there may be is as large as the disk. */
+        /* The largest possible file is as large as the disk. */
         one->error.sys = sig == SIGXFSZ || strstr(said, strerrordesc_np(ENOSPC)) ? ENOSPC : 0;
 }
 
@@ -364,7 +364,7 @@ static struct transfer *transfer_new(struct http_request *request, int what, str
         return one;
 }
 
-/* The sandbox and the path of a request, or an answer that says what is wrong. */
+/* The sandbox and the path of a request.  NULL: the request is answered. */
 struct psandbox *api_file_target(struct http_request *request, const char **ret_path)
 {
         struct csn_error err;
@@ -403,7 +403,7 @@ static void ask(struct http_request *request, int what, struct psandbox *psandbo
         begin(one, rc, &err);
 }
 
-/* A number of the query.  False: it is answered. */
+/* A number of the query.  False: the request is answered. */
 static bool number_of(struct http_request *request, const char *name, uint64_t def, uint64_t max, uint64_t *ret)
 {
         const char *text = http_query(request, name);
@@ -497,7 +497,7 @@ void api_change_file(struct http_request *request)
                 ask(request, OTHER, psandbox, &file);
 }
 
-/* ---- one file, or a folder as tar ---- */
+/* ---- a file, or a folder as tar ---- */
 
 static bool wants_tar(const struct http_request *request)
 {

@@ -1,6 +1,6 @@
 /*
- * The front for gateways: what a gateway asks this worker.  Its routes are an application of their own, so the
- * description of the interface for clients does not have them, and without gateway.key_file they do not exist.
+ * The front for gateways: questions to this worker.  Its routes are an application of their own, outside the
+ * description of the interface for clients; without gateway.key_file the routes do not exist.
  */
 #include "front/api/api.h"
 #include "front/http/credentials.h"
@@ -82,7 +82,7 @@ static void get_audit(struct http_request *request)
 
 /* ---- GET /v1/gateway/attempts/{id} ---- */
 
-/* 404 bars the attempt.  `over`: its request has ended, so what it has left is in the store. */
+/* 404 bars the attempt.  `over`: its request has ended, so its results are in the store. */
 
 static void get_attempt(struct http_request *request)
 {
@@ -102,7 +102,7 @@ static void get_attempt(struct http_request *request)
 static const char *const kinds[] = { "workspace", "volume", "layer", "template", "idempotency_key",
         "nemo_session" };
 
-/* Sets tenant, kind, name and user; texts are those of the JSON. */
+/* Sets tenant, kind, name and user; the texts belong to the JSON. */
 static int read_name(const json_t *json, struct front_name *ret, struct csn_error *err)
 {
         const json_t *user = json_object_get(json, "user");
@@ -204,7 +204,7 @@ static int find_name(struct service *service, const struct front_name *name, enu
         return rc;
 }
 
-/* What another worker was sent under this key, by the note that this worker has as a witness; NULL: nothing. */
+/* This worker's note as a witness: the request with the key went to another worker; NULL: no note. */
 static json_t *note_of(const struct service *service, const struct front_name *name)
 {
         struct arena arena = { 0 };
@@ -292,7 +292,7 @@ static bool read_replaces(const json_t *list, const char *ret[static REPLACES_MA
         return true;
 }
 
-/* The texts are those of the JSON. */
+/* The texts belong to the JSON. */
 static int read_note(struct http_request *request, const json_t *json, struct store_note *ret, struct csn_error *err)
 {
         struct front_name name = { .tenant = json_string_value(json_object_get(json, "tenant")),
@@ -318,7 +318,7 @@ static int read_note(struct http_request *request, const json_t *json, struct st
         return 0;
 }
 
-/* A key that this worker has itself, or of which it has a note that the gateway has not seen, is noted for no other. */
+/* No note is added if this worker has the key itself, or a note of the key unknown to the gateway. */
 static void add_note(struct http_request *request, const json_t *json, const struct store_note *note)
 {
         struct csn_error err;

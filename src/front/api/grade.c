@@ -12,12 +12,12 @@
 struct api_grading {
         struct api_grading *next;
         struct service *service;
-        struct http_request *request;      /* NULL: it has gone, or it is a line of many */
-        struct bulk_one *one;              /* that line, or NULL */
+        struct http_request *request;      /* NULL: the client has gone, or the submission is a line of many */
+        struct bulk_one *one;              /* the line, or NULL */
         struct buf body;
         struct parse *parse;               /* of the whole body, or NULL */
         struct grade_job *job;             /* NULL: the body is not whole or not parsed yet, or the grading is over */
-        char *text;                        /* the result, from on_encode(); NULL also where it could not be written */
+        char *text;                        /* the result, from on_encode(); NULL also if the writing failed */
         char tenant[80];
         struct trace trace;
 };
@@ -101,14 +101,14 @@ static void cancel_line(void *owner)
         grade_job_cancel(((struct api_grading *)owner)->job);
 }
 
-/* ---- one ---- */
+/* ---- a single submission ---- */
 
 static void on_gone(struct http_request *request)
 {
         struct api_grading *grading = request->owner;
         grading->request = NULL;
         if (grading->job)
-                grade_job_cancel(grading->job); /* its end follows, and is for nobody */
+                grade_job_cancel(grading->job); /* its end follows, without a client */
         else
                 grading_drop(grading);
 }
@@ -204,7 +204,7 @@ void api_grade(struct http_request *request)
         request->whole = on_whole;
 }
 
-/* Lines of many are the bulk's, and end with it. */
+/* Lines of many belong to the bulk and end with the bulk. */
 void api_close_gradings(struct service *service)
 {
         for (struct api_grading *grading = api_state(service)->gradings, *next; grading; grading = next) {

@@ -1,4 +1,4 @@
-/* What needs no sandbox: checks, profiles, policies, languages. */
+/* Requests without a sandbox: checks, profiles, policies, languages. */
 #include "front/api/api.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 struct api_check {
         struct source_check source_check;
-        struct http_request *request;      /* NULL: it has gone */
+        struct http_request *request;      /* NULL: the client has gone */
         char tenant[80];
 };
 

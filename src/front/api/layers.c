@@ -12,8 +12,8 @@
 #define LISTED_MAX 10000 /* layers of a list; the ceiling of layer_list.layers in answers.def */
 
 /*
- * A request for layers.  A query for a new layer waits in the loop; all that reads the folder of layers is a job in a
- * helper thread, which opens the folder for itself.
+ * A request for layers.  A query for a new layer waits in the loop.  The folder of layers is read by a job in a helper
+ * thread, which opens the folder for itself.
  */
 struct layer_work {
         struct job job;
@@ -77,7 +77,7 @@ static void on_work_done(struct job *job)
         work_free(work);
 }
 
-/* A removal that has begun goes on. */
+/* A removal in progress goes on. */
 static void on_work_gone(struct http_request *request)
 {
         struct layer_work *work = request->owner;
@@ -102,7 +102,7 @@ static bool is_own(const struct layer_work *work, const struct layer *layer)
         return strcmp(layer->meta.key.domain, work->tenant) == 0;
 }
 
-/* A layer of another tenant does not exist for this one. */
+/* A layer of another tenant does not exist for this tenant. */
 static bool may_see(const struct layer_work *work, const struct layer *layer)
 {
         return !layer->fault && (!layer->meta.key.domain[0] || is_own(work, layer));
@@ -127,7 +127,7 @@ static json_t *describe(const struct layer_work *work, const struct layer *layer
                 (json_int_t)meta->files, "created_at", created, "used_at", used);
 }
 
-/* All layers that the tenant may see, oldest use first; in the arena. */
+/* All layers visible to the tenant, oldest use first; in the arena. */
 static int find_all(struct layer_work *work, struct layers **ret_folder, struct layer **ret, size_t *ret_n)
 {
         *ret_folder = NULL;
@@ -157,7 +157,7 @@ static const struct layer *find_one(struct layer_work *work, struct layers **ret
         return NULL;
 }
 
-/* ---- routes of layers that exist ---- */
+/* ---- routes of existing layers ---- */
 
 /* Numbers of a list fall from member to member, and the list begins with the oldest use. */
 #define OLDEST (1ULL << 62)
@@ -326,7 +326,7 @@ static void name_packages(struct layer_work *work, const struct layer_request *g
                 SET(asked, run_request, lock, arena_text(&work->arena, "%s", given->lock));
 }
 
-/* A layer is of one language; a run may have one of each. */
+/* A layer is of one language; a run may have a layer of each. */
 static int check_language(const struct layer_request *given, struct csn_error *err)
 {
         const bool has_lock = HAS(given, layer_request, lock);
@@ -346,7 +346,7 @@ static int check_language(const struct layer_request *given, struct csn_error *e
         return 0;
 }
 
-/* The image that programs with the layer run in.  A name of the host's own file system is as none. */
+/* The image for programs with the layer.  A name of the host's own file system means no image. */
 static int find_image(struct layer_work *work, const struct layer_request *given, struct csn_error *err)
 {
         const struct settings *settings = service_of(work->request)->settings;

@@ -10,7 +10,7 @@
 
 /* ---- schemas ---- */
 
-/* "#/$defs/x" of a schema that stood alone becomes a component. */
+/* "#/$defs/x" of a standalone schema becomes a component. */
 static void move_refs(json_t *json)
 {
         const char *key, *ref = json_string_value(json_object_get(json, "$ref"));
@@ -67,7 +67,7 @@ static json_t *constant(const char *text)
         return json_loads(text, JSON_DECODE_ANY, NULL);
 }
 
-/* Of one media type there may be two: either schema fits. */
+/* A media type may have two schemas: either fits. */
 static void add_type(json_t *contents, const char *type, json_t *schema)
 {
         json_t *there = json_object_get(json_object_get(contents, type), "schema");
@@ -113,7 +113,7 @@ static json_t *body_of(const struct http_route *route, const struct front_note *
 
 /* ---- parameters ---- */
 
-/* The parameter of the first front that has the name; else one without a schema. */
+/* The parameter of the name, from the first front with it; else an empty row. */
 static const struct front_value *value_of(const struct service *service, const char *name, size_t len)
 {
         static const struct front_value none;
@@ -124,7 +124,7 @@ static const struct front_value *value_of(const struct service *service, const c
         return &none;
 }
 
-/* A parameter of a query: the row "PATH?name" is for one path, and comes before the row of the name alone. */
+/* A parameter of a query: the row "PATH?name" is for its path only, and comes before the row of the name alone. */
 static const struct front_value *query_value_of(const struct service *service, const struct http_route *route,
                                                 const char *name, size_t len)
 {
@@ -160,7 +160,7 @@ static void add_parameter(json_t *list, const char *name, size_t len, const char
         json_array_append_new(list, one);
 }
 
-/* "path=." of a note is the example of the parameter that was added last. */
+/* "path=." of a note is the example of the last parameter. */
 static void take_example(json_t *list, const char *words, const char *name, size_t len)
 {
         json_t *last = json_array_get(list, json_array_size(list) - 1);
@@ -235,7 +235,7 @@ static bool has_body(const struct http_route *route)
 
 static const struct {
         unsigned status;
-        bool (*may)(const struct http_route *route);   /* every route of this kind may answer with it */
+        bool (*may)(const struct http_route *route);   /* every route of this kind may have this answer */
         const char *headers, *text;
 } problems[] = {
         { 400, always, NULL,
@@ -281,7 +281,7 @@ static void set_numbered(json_t *object, const char *before, unsigned status, js
         json_object_set_new(object, name, value);
 }
 
-/* Of "409 400:json" a status; *ret_words: its body may be in other words. */
+/* Of "409 400:json" a status; *ret_words: its body may be in another service's format. */
 static bool is_noted(const char *list, unsigned status, bool *ret_words)
 {
         for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ') {
@@ -294,7 +294,7 @@ static bool is_noted(const char *list, unsigned status, bool *ret_words)
         return false;
 }
 
-/* Those in our own words are the same for all operations, and are components. */
+/* Problems in our own format are the same for all operations, and are components. */
 static void add_problems(json_t *responses, json_t *components, const struct http_route *route,
                          const struct front_note *note)
 {
@@ -332,7 +332,7 @@ static void add_answers(json_t *responses, const struct http_route *route, const
 
 /* ---- operations ---- */
 
-/* The row whose path is the longest beginning of a route's; "/submissions" and not "/submit". */
+/* The row with the longest path at the beginning of the route's; "/submissions" and not "/submit". */
 static const char *tag_of(const struct service *service, const struct http_route *route)
 {
         const struct front_tag *best = NULL;
@@ -375,7 +375,7 @@ static json_t *operation_id(const struct http_route *route)
         return json;
 }
 
-/* The first sentence of what a route is said to do. */
+/* The first sentence of the route's summary. */
 static json_t *summary_of(const struct http_route *route)
 {
         const char *end = strstr(route->summary, ". ");

@@ -1,4 +1,4 @@
-/* What the operations of /v1 take and answer beside what their routes say; see front/service/front.h. */
+/* Bodies and answers of the operations of /v1, as far as their routes lack them; see front/service/front.h. */
 #include "front/api/api.h"
 #include "front/api/openapi.h"
 
@@ -119,7 +119,7 @@ const struct front_value api_headers[] = {
         { NULL, NULL, NULL, false, NULL },
 };
 
-/* Parameters of paths have braces, and a header with "!" is one that has to be there. */
+/* Parameters of paths have braces, and a header with "!" is required. */
 const struct front_value api_parameters[] = {
         { "{id}", TEXT_SCHEMA, NULL, true, "The id of what is asked for." },
         { "{name}", TEXT_SCHEMA, NULL, true, "The name of what is asked for." },

@@ -1,8 +1,8 @@
 /*
  * Pages for people: /docs shows the description of the interface, and /problems explains the codes of problems.
  *
- * They have no scripts and load nothing.  What they say of operations is read from the description itself, so both say
- * the same.
+ * The pages have no scripts and load nothing.  Their texts on operations come from the description itself, so both
+ * agree.
  */
 #include "front/api/openapi.h"
 
@@ -71,10 +71,10 @@ static void begin_page(struct buf *buf)
         buf_add(buf, page_head, sizeof page_head - 1);
 }
 
-/* ---- one operation ---- */
+/* ---- operations ---- */
 
 struct operation {
-        const json_t *json, *responses;    /* of it, and the components that it refers to */
+        const json_t *json, *responses;    /* of the operation; of the components, for its references */
         const char *method, *path;
 };
 
@@ -150,13 +150,13 @@ static void add_response(struct buf *buf, const struct operation *one, const cha
         json_object_foreach(json_object_get(all, "headers"), name, header) {
                 if (strcmp(name, "X-Request-Id") == 0 || strcmp(name, "traceparent") == 0 ||
                         strcmp(name, "X-Content-Type-Options") == 0 || strcmp(name, "Cache-Control") == 0)
-                        continue;          /* all answers have them, and the page says so once */
+                        continue;          /* headers of all answers, named once at the top */
                 buf_printf(buf, "%s<code>%s</code>", begun ? ", " : " Headers: ", name);
                 begun = true;
         }
 }
 
-/* ---- its example ---- */
+/* ---- examples ---- */
 
 /* "/v1/runs/{id}" -> "/v1/runs/$ID" */
 static void add_path(struct buf *buf, const char *path)
@@ -182,7 +182,7 @@ static void add_query(struct buf *buf, const struct operation *one)
         }
 }
 
-/* An operation that may answer 406 has to be told what is accepted. */
+/* The request of an operation with a 406 answer needs Accept. */
 static void add_accept(struct buf *buf, const struct operation *one)
 {
         const json_t *responses = json_object_get(one->json, "responses");
@@ -274,7 +274,7 @@ static void add_operation(struct buf *buf, const struct operation *one)
         add_example(buf, one);
 }
 
-/* ---- all of them, by their tags ---- */
+/* ---- operations by tag ---- */
 
 static void each_operation(struct buf *buf, const json_t *description, const char *tag,
         void (*add)(struct buf *buf, const struct operation *one))
@@ -353,7 +353,7 @@ static void add_object(struct buf *buf, const struct object *object)
         buf_printf(buf, "</table>");
 }
 
-/* An object, and those that it is made of, each once. */
+/* An object and the objects of its fields, each once. */
 static void add_objects(struct buf *buf, const struct object *object, const struct object **seen, size_t *n)
 {
         for (size_t i = 0; i < *n; i++)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#define KEPT_MAX 200                       /* of one sandbox, that are over and can be asked for */
+#define KEPT_MAX 200                       /* stored records of ended programs, per sandbox */
 
 struct api_process {
         struct api_process *next;
@@ -16,17 +16,17 @@ struct api_process {
         char sandbox[40];
         char tenant[80];
         uint64_t number, pid;
-        char *what;                        /* what was started, as text */
+        char *what;                        /* the command line, as text */
         bool terminal, input, over, killed;
         uint64_t in_flight;                /* bytes of standard input that the program has not read */
         int status;                        /* wait(2) */
-        struct csn_error error;            /* code 0: it was started */
+        struct csn_error error;            /* code 0: the program was started */
         struct capture captures[2];
         struct events events;
-        struct http_request *waiting;      /* who gets the record when it is over, or NULL */
-        struct http_request *writer;       /* whose body is its standard input now, or NULL */
-        bool end_due; /* all of it has come and the input ends with it, and there was no room to say so */
-        size_t kept;                       /* it is over: its bytes in processes_kept */
+        struct http_request *waiting;      /* gets the record at the program's end, or NULL */
+        struct http_request *writer;       /* the body of this request is standard input, or NULL */
+        bool end_due; /* GUEST_IN_END is not sent yet: the socket was full */
+        size_t kept;                       /* after the end: bytes counted in processes_kept */
         struct timer deadline, expiry;
         uint64_t created_us, ended_us;
 };
@@ -48,7 +48,7 @@ static void stop_writer(struct api_process *one)
         if (one->end_due) {
                 is_over(writer);
         } else {
-                writer->owner = NULL;      /* what is left of its body is thrown away */
+                writer->owner = NULL;      /* take_input() discards the rest of the body */
                 http_more(writer);
         }
 }
@@ -77,7 +77,7 @@ static void on_expiry(struct timer *timer)
         process_free(timer->owner);
 }
 
-/* Who started it and reads what it prints is waited for, as the reader of a pipe is. */
+/* A slow reader of the start request's stream holds up the program, as the reader of a pipe does. */
 static void on_events_room(struct events *events)
 {
         struct api_process *one = (struct api_process *)((char *)events - offsetof(struct api_process, events));
@@ -91,7 +91,7 @@ static void on_deadline(struct timer *timer)
         guest_call_signal(&one->call, SIGKILL, 0);
 }
 
-/* ---- what is told of it ---- */
+/* ---- records ---- */
 
 static json_t *text_json(const struct capture *capture, uint64_t *ret_missing)
 {
@@ -119,7 +119,7 @@ static void describe_end(const struct api_process *one, json_t *json)
         json_object_set_new(json, "wall_ms", json_real((double)(one->ended_us - one->created_us) / 1000));
 }
 
-/* whole: with what it printed so far. */
+/* whole: with the output so far. */
 static json_t *describe(const struct api_process *one, bool whole)
 {
         uint64_t missing[2];
@@ -153,7 +153,7 @@ static void keep_bound(const struct api_process *of)
                 process_free(oldest);
 }
 
-/* Of all of them together, as with runs. */
+/* The oldest ended program without readers, of a tenant with at least `least` bytes; else of any tenant. */
 static struct api_process *oldest_of(const struct service *service, size_t least)
 {
         struct api_process *oldest = NULL;
@@ -179,7 +179,7 @@ static void set_location(struct http_request *request, const struct api_process 
         http_set_header(request, "Location", link);
 }
 
-/* Of one that was started. */
+/* Only for a started program. */
 static void answer_with(struct http_request *request, unsigned status, const struct api_process *one, bool output)
 {
         set_location(request, one);
@@ -209,7 +209,7 @@ static void finish(struct api_process *one)
         make_room(one->service);
 }
 
-/* ---- what the guest tells ---- */
+/* ---- packets of the guest ---- */
 
 static void send_end(struct api_process *one)
 {
@@ -256,7 +256,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
                 if (guest_get_number(bytes, len, &number, &err) < 0)
                         break;
                 one->in_flight -= min_u64(number, one->in_flight);
-                on_room(call);             /* a call that is held hears of no room in its socket */
+                on_room(call);             /* a held call reports no room in its socket */
                 break;
         case GUEST_EXITED:
                 if (guest_get_number(bytes, len, &number, &err) == 0)
@@ -275,7 +275,7 @@ static void on_ended(struct guest_call *call, const struct csn_error *error)
         finish(one);
 }
 
-/* ---- which one ---- */
+/* ---- finding ---- */
 
 static struct api_process *find(struct http_request *request)
 {
@@ -342,7 +342,7 @@ static int start(struct api_process *one, struct psandbox *psandbox, const struc
                 more[more_n++] = terminal;
         for (size_t i = 0; i < given->env_n; i++)
                 more[more_n++] = given->env[i];
-        if (given->terminal)                /* the request's own comes last, and wins */
+        if (given->terminal)                /* TERM of the request comes last, and wins */
                 for (size_t i = 1; i < more_n; i++)
                         if (strcmp(more[i].name, "TERM") == 0)
                                 more[0] = more[i];
@@ -361,7 +361,7 @@ static void on_waiting_gone(struct http_request *request)
 {
         struct api_process *one = request->owner;
         one->waiting = NULL;
-        guest_call_signal(&one->call, SIGKILL, 0);   /* nobody else knows of it */
+        guest_call_signal(&one->call, SIGKILL, 0);   /* no other client knows the program */
 }
 
 void api_post_process(struct http_request *request)
@@ -456,13 +456,13 @@ void api_process_events(struct http_request *request)
                 events_send(&one->events, request, after, http_accepts(request, "application/x-ndjson"));
 }
 
-/* ---- writing to it, and ending it ---- */
+/* ---- input, signals, removal ---- */
 
 static size_t take_input(struct http_request *request, const char *bytes, size_t len)
 {
         struct api_process *one = request->owner;
         if (!one || one->writer != request)
-                return len;                /* it is over: what still comes is for nobody */
+                return len;                /* the program is over: discard the rest */
         size_t room = one->in_flight < GUEST_IN_MAX ? GUEST_IN_MAX - (size_t)one->in_flight : 0;
         size_t n = min_u64(min_u64(room, len), GUEST_DATA_MAX);
         if (!n || !guest_call_send(&one->call, GUEST_IN, bytes, n))
@@ -562,7 +562,7 @@ void api_process_size(struct http_request *request)
                 http_answer(request, MHD_HTTP_NO_CONTENT, "application/json", mem_copy("", 0), 0);
 }
 
-/* One that goes on is killed, and its record stays; of one that is over the record goes. */
+/* A running program is killed and keeps its record; the record of an ended program is removed. */
 void api_delete_process(struct http_request *request)
 {
         struct api_process *one = find(request);

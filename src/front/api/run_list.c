@@ -1,4 +1,4 @@
-/* Lists of runs: those of this daemon's memory, and those of the audit. */
+/* Lists of runs: from this daemon's memory, and from the audit. */
 #include "front/api/api.h"
 
 #include "front/service/page.h"
@@ -7,17 +7,17 @@
 #include <stdio.h>
 
 /*
- * The order of a list with the audit: runs that go on come before rows of the audit, so the numbers of the former are
+ * The order of a list with the audit: unfinished runs come before rows of the audit, so the numbers of the former are
  * above all numbers of rows.
  */
 #define GOES_ON (1ULL << 62)
 #define HISTORY_ROWS_MAX 200               /* rows of the audit of a page: more would hold up the loop */
 
-/* What a list is of.  A text of NULL matches all. */
+/* The filter of a list.  A text of NULL matches all. */
 struct filter {
         const char *tenant, *language, *profile, *key;
         int status;                        /* enum status; -1: all */
-        bool is_running;                   /* only runs that go on */
+        bool is_running;                   /* only unfinished runs */
 };
 
 static void set_text(json_t *json, const char *name, const char *text)
@@ -35,7 +35,7 @@ static json_t *member(const char *id, const char *state, int64_t created_ms, int
                 (json_int_t)(age_ms > 0 ? age_ms : 0), "created_at", created);
 }
 
-/* The request of a run that goes on has no language or profile before it is prepared. */
+/* The request of an unfinished run has no language or profile before its preparation. */
 static const char *language_of(const struct service_run *one)
 {
         const char *given = one->run ? run_request(one->run)->language : one->language;
@@ -79,7 +79,7 @@ static json_t *row_state(const struct store_run *row, int64_t now_ms)
         return json;
 }
 
-/* ---- what a request asks for ---- */
+/* ---- filters of a request ---- */
 
 static int take_status(const char *text, struct filter *ret, struct csn_error *err)
 {

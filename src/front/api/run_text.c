@@ -1,5 +1,5 @@
 /*
- * Records of runs as text: for a client that names a form in the query, or that accepts text/plain.
+ * Records of runs as text: for a client with a form in the query, or with text/plain in Accept.
  *
  * A helper thread reads a long record and writes its text.
  */
@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-#define AT_ONCE_MAX (32 * KIB)         /* bytes of a record that is read in the loop */
+#define AT_ONCE_MAX (32 * KIB)         /* bytes of a record read in the loop */
 
-/* A client that takes JSON as well gets JSON: many send "application/json, text/plain, *" with each request. */
+/* A client accepting JSON as well gets JSON: many send "application/json, text/plain, *" with each request. */
 static bool takes_text_alone(const struct http_request *request)
 {
         return http_accepts(request, "text/plain") && !http_accepts(request, "application/json") &&
@@ -33,7 +33,7 @@ bool api_wants_text(const struct http_request *request, int *ret_form)
         return name || takes_text_alone(request);
 }
 
-/* A record that becomes the text of an answer. */
+/* A record to answer with as text. */
 struct run_text {
         struct http_request *request;  /* NULL: the client has gone */
         int form;

@@ -1,4 +1,4 @@
-/* Runs over HTTP: waited for, started and asked for later, or watched as they go on. */
+/* Runs over HTTP: waited for, started and asked for later, or watched. */
 #include "front/api/api.h"
 
 #include "engine/output/files.h"
@@ -39,7 +39,7 @@ static void set_location(struct http_request *request, const struct service_run 
 #define IDEMPOTENCY_MS 86400000            /* how long a name is remembered */
 #define IDEMPOTENCY_MAX 255
 
-/* Answer with the record of a run that is over, or its text.  False: there is no record. */
+/* Answer with the record of an ended run, or its text.  False: there is no record. */
 static bool answer_found(struct http_request *request, const struct service_found *found)
 {
         int form;
@@ -52,7 +52,7 @@ static bool answer_found(struct http_request *request, const struct service_foun
         return found->record || found->fd >= 0;
 }
 
-/* Of all that makes two requests the same: the method and the path, too, for two contexts are given the same body. */
+/* Digest of method, path and body: requests for two contexts may have the same body. */
 static void digest_of(struct http_request *request, char ret[static 65])
 {
         if (parse_of(request))
@@ -83,9 +83,8 @@ static void answer_again(struct http_request *request, const char *id)
 }
 
 /*
- * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that is sent again, because its answer was
- * lost, is not carried out again.  True: it is this one's to carry out, and *ret is its name, or NULL where it has
- * none.
+ * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request sent again after the loss of its answer is not
+ * carried out again.  True: carry out the request; *ret is its key, or NULL without a key.
  */
 static bool take_name(struct http_request *request, struct arena *arena, struct idempotency **ret)
 {
@@ -139,7 +138,7 @@ static bool take_name(struct http_request *request, struct arena *arena, struct 
 
 /* ---- GET /v1/idempotency-keys/{idempotency_key} ---- */
 
-/* The run of a request that goes on; NULL: the request has none yet. */
+/* The run of an unfinished request; NULL: the request has no run yet. */
 static const struct service_run *find_named(const struct http_request *request, const char *name)
 {
         for (const struct service_run *one = service_of(request)->runs; one; one = one->next)
@@ -205,7 +204,7 @@ static void answer_accepted(struct http_request *request, struct service_run *on
         http_answer(request, MHD_HTTP_ACCEPTED, "application/json", text, text ? strlen(text) : 0);
 }
 
-/* Whether it may start now.  False: the request has its answer. */
+/* Whether the run may start now.  False: the request has its answer. */
 static bool has_room(struct http_request *request, struct run *run)
 {
         struct csn_error err = { 0 };
@@ -216,7 +215,7 @@ static bool has_room(struct http_request *request, struct run *run)
         return false;
 }
 
-/* A daemon that is about to end begins no run, and answers for each Idempotency-Key that it has. */
+/* A draining daemon begins no run, and still answers for each known Idempotency-Key. */
 static bool is_refused_for_end(struct http_request *request)
 {
         struct service *service = service_of(request);
@@ -311,7 +310,7 @@ void api_post_context_run(struct http_request *request)
 
 /* ---- POST /v1/runs/{id}/tool-results ---- */
 
-/* Each answer is for itself: one that comes too late does not keep the others from their calls. */
+/* Each answer is for itself: a late answer does not keep the others from their calls. */
 void api_post_tool_results(struct http_request *request)
 {
         struct tool_answers given = { 0 };

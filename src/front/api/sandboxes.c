@@ -1,11 +1,11 @@
-/* Persistent sandboxes, and the contexts in them. */
+/* Persistent sandboxes and their contexts. */
 #include "front/api/api.h"
 #include "front/service/page.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-/* ---- which one ---- */
+/* ---- finding ---- */
 
 struct psandbox *api_psandbox(struct http_request *request)
 {
@@ -41,7 +41,7 @@ struct waiting {
         struct http_request *request;
         struct psandbox *psandbox;
         unsigned status;
-        bool killing;                       /* it is nobody's if the client goes before it knows of it */
+        bool killing;                       /* kill the sandbox if the client goes before the answer */
 };
 
 static void answer_psandbox(struct http_request *request, unsigned status, const struct psandbox *psandbox)

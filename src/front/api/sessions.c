@@ -1,6 +1,6 @@
 /*
- * Sessions: a persistent sandbox with one context in it.  Everything that they do is done by those two; a session only
- * makes them together, and finds the one by the other.
+ * Sessions: a persistent sandbox with one context in it.  Sandbox and context do all the work; a session only creates
+ * both together, and finds both by its id.
  */
 #include "front/api/api.h"
 #include "front/service/page.h"
@@ -11,13 +11,13 @@ struct api_session {
         struct api_session *next;
         struct service *service;
         char id[40], sandbox[40], context[40], tenant[80];
-        uint64_t number;                   /* later ones have a higher one */
+        uint64_t number;                   /* rises with each session */
         int mode;
         struct session_request given;      /* in the arena, until the context is there */
         struct arena arena;
         struct psandbox_waiter made, over;
         struct context_waiter started;
-        struct http_request *request;      /* who waits for it to be ready, or NULL */
+        struct http_request *request;      /* waits until the session is ready, or NULL */
 };
 
 static void session_free(struct api_session *one)
@@ -130,7 +130,7 @@ static void on_made(struct psandbox_waiter *waiter, const struct csn_error *erro
                 snprintf(one->context, sizeof one->context, "%s", context_id(context));
 }
 
-/* Nobody would know of it. */
+/* No other client knows the session. */
 static void on_gone(struct http_request *request)
 {
         struct api_session *one = request->owner;
@@ -140,7 +140,7 @@ static void on_gone(struct http_request *request)
                 psandbox_kill(psandbox);
 }
 
-/* A session for a profile without state would be a run, so it gets what a session without a profile gets. */
+/* A session for a profile without state would be a run, so its mode is then the default: an interpreter. */
 static int mode_of_profile(struct api_session *one)
 {
         const struct settings *settings = one->service->settings;

@@ -1,4 +1,4 @@
-/* What the handlers of the folder share: the states of its two fronts, and errors inside of answers. */
+/* Shared by the handlers of the folder: the states of its two fronts, and errors inside of answers. */
 #include "front/api/api.h"
 
 struct api_state *api_state(const struct service *service)

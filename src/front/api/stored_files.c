@@ -1,6 +1,6 @@
 /*
- * Files that are kept: uploads, lists, downloads.  What is uploaded goes to the disk as it comes, and is a file when
- * all of it has come; who goes before that leaves nothing.
+ * Stored files: uploads, lists, downloads.  The bytes of an upload go to the disk on arrival, and become a file when
+ * the body is complete; a client gone earlier leaves nothing.
  */
 #include "front/api/api.h"
 #include "front/service/page.h"
@@ -16,7 +16,7 @@
 #define PARTS_MAX 100                      /* files of one upload */
 #define POST_BUFFER 4096                   /* libmicrohttpd's, for the heads of parts */
 #define STORED_LIST 100                    /* files of a list where the query has no limit */
-#define HEAD_BYTES 16                      /* that tell what it is */
+#define HEAD_BYTES 16                      /* at the start of a file, for its media type */
 #define HEADS_PIECE 1024                   /* bytes of a form, while each piece had heads of parts: 1 ms */
 #define PARTS_AT_ONCE 4                    /* files of which the rows are added in the step of the body's end */
 #define SLICE_US 1000                      /* of one step: rows of the store, and the disk may be busy */
@@ -45,7 +45,7 @@ struct api_upload {
         struct timer later;                /* the step was long enough */
 };
 
-/* A list that is read in slices, in the request's arena. */
+/* A list read in slices, in the request's arena. */
 struct listing {
         struct http_request *request;
         struct service_page page;
@@ -54,7 +54,7 @@ struct listing {
         struct timer later;
 };
 
-/* ---- what all of it shares ---- */
+/* ---- errors ---- */
 
 void api_no_such(struct http_request *request, const char *what)
 {
@@ -63,9 +63,9 @@ void api_no_such(struct http_request *request, const char *what)
         http_problem(request, MHD_HTTP_NOT_FOUND, &err);
 }
 
-/* ---- one file's content ---- */
+/* ---- the content of a file ---- */
 
-/* RFC 8187: every byte that is not surely harmless is written as %XX. */
+/* RFC 8187: every byte outside `plain` is written as %XX. */
 static void set_disposition(struct http_request *request, const char *name)
 {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -81,8 +81,8 @@ static void set_disposition(struct http_request *request, const char *name)
 }
 
 /*
- * Range (RFC 9110, 14.2) of one range: "bytes=5-", "bytes=5-9", "bytes=-5".  0: there is none that we know, and all is
- * sent; 1: these bytes; -1: the file has none of them.
+ * Range (RFC 9110, 14.2) of one range: "bytes=5-", "bytes=5-9", "bytes=-5".  0: no range, or an unknown form: send the
+ * whole file; 1: send the range; -1: the file has no byte of the range.
  */
 static int take_range(const char *text, uint64_t size, uint64_t *ret_offset, uint64_t *ret_length)
 {
@@ -260,7 +260,7 @@ void api_list_stored(struct http_request *request)
 
 /* ---- uploads ---- */
 
-/* What came takes room from others. */
+/* Received bytes take room from other files. */
 static void drop_parts(struct api_upload *upload)
 {
         for (struct part *part = upload->parts; part; part = part->next) {
@@ -390,7 +390,7 @@ static size_t take_form(struct api_upload *upload, const char *bytes, size_t len
         return len;
 }
 
-/* What comes after an error is thrown away: the answer has to wait for the end of the body. */
+/* Bytes after an error are discarded: the answer has to wait for the end of the body. */
 static size_t on_bytes(struct http_request *request, const char *bytes, size_t len)
 {
         struct api_upload *upload = request->owner;
@@ -407,7 +407,7 @@ static size_t on_bytes(struct http_request *request, const char *bytes, size_t l
 
 /* ---- rows of uploads ---- */
 
-/* All parts get a row, or none, so that a client that sends them again has none twice.  False: no row is left. */
+/* All parts get a row, or none: a repeated upload has no file twice.  False: no row is left. */
 static bool keep_next(struct api_upload *upload)
 {
         struct part *part = upload->at;
@@ -505,7 +505,7 @@ void api_close_uploads(struct service *service)
         }
 }
 
-/* What its head says already: the length, and the name. */
+/* Checks of the request's head: the length, and the name. */
 static int begin_upload(struct api_upload *upload, struct csn_error *err)
 {
         struct http_request *request = upload->request;
@@ -520,7 +520,7 @@ static int begin_upload(struct api_upload *upload, struct csn_error *err)
                 return upload->post ? 0 : err_field(err, "Content-Type", "multipart/form-data needs a boundary");
         }
         if (store_room_check(service_of(request)->store, request->tenant, &room, size, err) < 0) {
-                request->early = size > HTTP_BODY_MAX;   /* a client that sends less reads its answer after that */
+                request->early = size > HTTP_BODY_MAX;   /* a smaller body is read before the answer */
                 return -err->code;
         }
         if (!name)

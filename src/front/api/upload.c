@@ -1,6 +1,6 @@
 /*
- * Many files in one body of multipart/form-data, written by the guest one after another.  What one file lacks is told
- * and does not hinder the others; a body that is broken off, or is none, leaves what was whole by then.
+ * Many files in a body of multipart/form-data, written by the guest in sequence.  The error of a file is in the answer
+ * and does not hinder the others; after a truncated or malformed body the files complete by then stay.
  */
 #include "front/api/api.h"
 #include "net/multipart.h"
@@ -13,12 +13,12 @@ struct upload {
         char *folder;
         struct multipart parser;
         struct guest_call call;
-        char *name;                        /* of the file that is being written */
-        bool open, ending;                 /* its call goes on; all of it was sent */
+        char *name;                        /* of the file being written */
+        bool open, ending;                 /* the file's call goes on; all its bytes were sent */
         bool whole;                        /* the body has come */
         size_t parts;
         struct csn_error broken;           /* code 0: the body is well-formed so far */
-        struct csn_error first;            /* of the first file that could not be written */
+        struct csn_error first;            /* of the first file with an error */
         json_t *entries, *errors;
 };
 
@@ -55,7 +55,7 @@ static void answer(struct upload *upload)
         upload_free(upload);
 }
 
-/* ---- one file ---- */
+/* ---- files ---- */
 
 static void file_failed(struct upload *upload, const struct csn_error *error)
 {
@@ -78,7 +78,7 @@ static void on_packet(struct guest_call *call, enum guest_kind kind, const uint8
         struct guest_entry entry;
         struct csn_error err;
         (void)fds;
-        /* At its end, and once: what else a guest says is not put into the answer. */
+        /* A file has one entry, at its end: other entries of a guest are not put into the answer. */
         if (kind == GUEST_ENTRY && upload->ending && guest_get_entry(bytes, len, &arena, &entry, &err) == 0 &&
             json_array_size(upload->entries) + json_array_size(upload->errors) < upload->parts)
                 json_array_append_new(upload->entries, api_entry(&entry));
@@ -129,7 +129,7 @@ static void begin_file(struct upload *upload)
 
 /* ---- the body ---- */
 
-/* One step.  False: it has to wait, for more of the body or for the guest; or the body is at its end. */
+/* False: wait for more of the body or for the guest, or the body is at its end. */
 static bool step_on(struct upload *upload)
 {
         struct multipart *parser = &upload->parser;

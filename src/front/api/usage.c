@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The tenant that a request asks about: its own, or for a key of an administrator the one of ?tenant=; * is all. */
+/* The tenant of the question: the request's own, or for a key of an administrator ?tenant=; * is all. */
 static int tenant_of(struct http_request *request, const char **ret, struct csn_error *err)
 {
         const char *asked = http_query(request, "tenant");

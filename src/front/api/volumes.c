@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* An order to the supervisor.  It is carried out to its end, also when the client has gone. */
+/* An order to the supervisor, carried out to its end, also when the client has gone. */
 struct volume_work {
         struct volume_query query;
         struct http_request *request;      /* NULL: the client has gone */
@@ -18,7 +18,7 @@ struct volume_work {
         unsigned tries;
 };
 
-#define REMOVE_TRIES 20                    /* a program that is over still holds its volume for some milliseconds */
+#define REMOVE_TRIES 20                    /* an ended program still holds its volume for some milliseconds */
 #define REMOVE_RETRY_US 25000
 
 static json_t *describe(const struct store_volume *volume)
@@ -97,7 +97,7 @@ static void work_free(struct volume_work *work)
 
 /* ---- a new volume ---- */
 
-/* What cannot be undone after some tries is undone by the next daemon, as its row says. */
+/* After REMOVE_TRIES failures the row stays, and the next daemon removes the volume. */
 static void on_undone(struct volume_query *query, const struct csn_error *error)
 {
         struct volume_work *work = query->owner;
@@ -120,7 +120,7 @@ static void on_undo(struct timer *timer)
                 on_undone(&work->query, &err);
 }
 
-/* The supervisor may have been lost after it made the file.  Not now: the engine is just telling of the loss. */
+/* The supervisor may have been lost after making the file.  From a timer: the engine is just reporting the loss. */
 static void undo(struct volume_work *work)
 {
         work->request = NULL;
@@ -134,7 +134,7 @@ static void on_made(struct volume_query *query, const struct csn_error *error)
         struct http_request *request = work->request;
         struct csn_error err;
         finish(work);
-        /* A supervisor that answers has undone what it began; of a lost one that is not known. */
+        /* A supervisor undoes a failed order before its answer; after the loss of a supervisor the state is unknown. */
         bool unknown = error && error->code == CSN_E_BUSY;
         int rc = !error ? volumes_set_state(work->store, work->volume.id, VOLUME_READY, &err)
                 : unknown ? 0
@@ -198,7 +198,7 @@ void api_post_volume(struct http_request *request)
         work_free(work);
 }
 
-/* ---- those that are there ---- */
+/* ---- existing volumes ---- */
 
 void api_list_volumes(struct http_request *request)
 {

@@ -1,4 +1,4 @@
-/* Folders of users that last: lists, and their files one by one.  What runs do in them is in run_storage.c. */
+/* Persistent folders of users: lists, and access to single files.  run_storage.c has the use by runs. */
 #include "front/api/api.h"
 #include "front/service/page.h"
 #include "front/service/workspace.h"
@@ -36,13 +36,13 @@ struct work {
         struct workspace held;         /* of a change */
         struct incoming *incoming;     /* of an upload */
         uint64_t bytes_max;            /* of the workspace with the upload */
-        char gone[WORKSPACE_GONE_MAX]; /* of a workspace that is removed */
+        char gone[WORKSPACE_GONE_MAX]; /* of the folder to remove */
         bool was_there;                /* the file to remove */
         char *text;                    /* of the answer, from http_json_text() */
         struct csn_error error;        /* code 0: none */
 };
 
-/* ---- which ---- */
+/* ---- finding ---- */
 
 static const char *user_of(const struct http_request *request)
 {
@@ -51,8 +51,8 @@ static const char *user_of(const struct http_request *request)
 }
 
 /*
- * The name of the path, or an id as the list has it, for names with a slash; the user has to be right in both cases.
- * False: there is none, in the same way where it is another tenant's.
+ * The path has the name, or an id from the list, for names with a slash; the user has to be right in both cases.
+ * False: there is no such workspace; another tenant's workspace does not exist for this tenant.
  */
 static bool find(struct http_request *request, struct store_workspace *ret, struct csn_error *err)
 {
@@ -89,7 +89,7 @@ static int check_text(const char *field, const char *text, size_t len, size_t ma
         return 0;
 }
 
-/* The file of the query.  NULL: there is none that can be, and that is answered. */
+/* The file of the query.  NULL: missing or invalid, and the request is answered. */
 static const char *path_of(struct http_request *request)
 {
         struct csn_error err;
@@ -128,7 +128,7 @@ static void work_free(struct work *work, struct workers *workers)
         free(work);
 }
 
-/* workers: only of a request that is there, because this may be the end of the workers. */
+/* The workers are used only if the request still exists, because this may be the end of the workers. */
 static void on_work_done(struct job *job)
 {
         struct work *work = job->owner;
@@ -141,7 +141,7 @@ static void on_work_done(struct job *job)
         work_free(work, NULL);
 }
 
-/* A change that has begun is made, and its workspace left after that; a folder that has lost its name is removed. */
+/* A change in progress is completed, and its workspace left afterwards; a renamed folder is always removed. */
 static void on_work_gone(struct http_request *request)
 {
         struct work *work = request->owner;
@@ -299,7 +299,7 @@ void api_workspace_delete(struct http_request *request)
         work_begin(work, work_delete);
 }
 
-/* It has gone for everybody when its folder has another name; the answer says that its space is free, too. */
+/* After the rename no client sees the workspace; the answer waits until its space is free, too. */
 static void work_remove(struct job *job)
 {
         const struct work *work = job->owner;
@@ -343,13 +343,13 @@ static size_t on_bytes(struct http_request *request, const char *bytes, size_t l
 {
         struct upload *upload = request->owner;
         if (!upload->error.code && incoming_add(upload->incoming, bytes, len, &upload->error) < 0) {
-                incoming_close(upload->incoming);   /* what came takes room from others */
+                incoming_close(upload->incoming);   /* received bytes take room from other files */
                 upload->incoming = NULL;
         }
         return len;
 }
 
-/* As runs do it: whole or not at all, and in the place of what was there. */
+/* As in runs: the file appears whole or not at all, and replaces an older file. */
 static int place(struct work *work, struct csn_error *err)
 {
         const char *slash = strrchr(work->path, '/');
@@ -367,7 +367,7 @@ static int place(struct work *work, struct csn_error *err)
         return 0;
 }
 
-/* No workspace is larger than what a run could ever get. */
+/* No workspace is larger than ceilings.disk_bytes, the largest disk of a run. */
 static int check_size(const struct work *work, struct csn_error *err)
 {
         uint64_t size = incoming_size(work->incoming), max = work->bytes_max, has = files_weigh(work->held.dir, 0);
