@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-/* So that a file that is far too long is refused by the policy's words, and not by ours. */
+/* Large enough for the policy's own refusal of a file far too long. */
 #define FILE_MAX (64 * MIB)
 #define LINE_MAX_BYTES (16 * MIB)  /* of a request in JSON lines */
 
@@ -40,9 +40,9 @@ struct check_cli {
         const char *code, *daemon;
         bool json, jsonl, imports;
         size_t lines_n;            /* requests of --jsonl */
-        json_t *sarif;             /* NULL: it is not wanted */
-        json_t *modules, *packages;    /* as keys of objects, so that each is there once */
-        const char *root;          /* the folder that is gone through, or NULL */
+        json_t *sarif;             /* NULL: not asked for */
+        json_t *modules, *packages;    /* as keys of objects, so each is there once */
+        const char *root;          /* the folder being walked, or NULL */
         int status;
 };
 
@@ -122,7 +122,7 @@ static void print_json(json_t *json)
         json_decref(json);
 }
 
-/* A program of several files: what lies beside it, or at the top of the folder that it is in, is its own. */
+/* A program of several files: a module beside the program, or at the top of the walked folder, is its own. */
 static bool is_beside(const char *folder, size_t folder_len, const char *module)
 {
         static const char *const endings[] = { "", ".py" };
@@ -152,7 +152,7 @@ static bool is_optional(const struct check_result *result, const char *module)
         return false;
 }
 
-/* `file` is NULL where the program has no place.  A package that one program needs is not optional for all. */
+/* `file` is NULL for a program without a place.  A package needed by any program is not optional for all. */
 static void note_imports(struct check_cli *cli, const struct check_result *result, const char *file)
 {
         bool python = strcmp(result->language, lang_python.name) == 0;
@@ -187,7 +187,7 @@ static json_t *sorted_keys(json_t *object)
         return list;
 }
 
-/* The lines are those of a requirements file, in which optional packages are comments. */
+/* The lines form a requirements file, with optional packages as comments. */
 static void print_imports(const struct check_cli *cli)
 {
         json_t *packages = sorted_keys(cli->packages), *optional = json_array(), *package;
@@ -225,7 +225,7 @@ static void emit(struct check_cli *cli, const struct check_result *result, const
                 findings_print(result);
 }
 
-/* ---- one program ---- */
+/* ---- a program ---- */
 
 static int language_of(struct check_cli *cli, const char *path, struct arena *arena, struct check_request *request,
         struct csn_error *err)
@@ -264,7 +264,7 @@ static int take_program(struct check_cli *cli, const char *path, struct source_c
         return 0;
 }
 
-/* What is longer than a request may be is refused here as it would be there. */
+/* A request above FRAME_CHECK_MAX is refused here as by the daemon. */
 static int ask_daemon(struct check_cli *cli, struct source_check *source_check, struct csn_error *err)
 {
         struct check *check = &source_check->check;
@@ -298,7 +298,7 @@ static int wait_for(struct check_cli *cli, struct source_check *source_check, st
         struct csn_error bad;
         if (source_check_prepare(cli->engine, source_check, &bad) == 0)
                 return source_check_wait(cli->engine, source_check, err);
-        policy_refuse(&check->request, &bad, &check->arena, &check->result);   /* as the daemon answers it */
+        policy_refuse(&check->request, &bad, &check->arena, &check->result);   /* as the daemon does */
         return 0;
 }
 
@@ -316,7 +316,7 @@ static int check_one(struct check_cli *cli, const char *path, struct csn_error *
 
 /* ---- JSON lines ---- */
 
-/* A line that is no request is answered, too, so that whoever wrote it knows which it was. */
+/* A line without a valid request is answered, too, with its number and its id. */
 static void tell_bad_line(struct check_cli *cli, uint64_t number, const char *text, size_t len,
         const struct csn_error *err)
 {
@@ -352,7 +352,7 @@ static int check_line(struct check_cli *cli, uint64_t number, const char *text, 
                                 emit(cli, &source_check.check.result, NULL);
                 }
         }
-        fflush(stdout);   /* whoever writes line by line waits for it */
+        fflush(stdout);   /* a client writing line by line waits for the answer */
         source_check_done(&source_check);
         return rc;
 }
@@ -414,13 +414,13 @@ static int by_name(const FTSENT **a, const FTSENT **b)
         return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Whether a file in a folder is meant: it is of a language, and of the one that was asked for. */
+/* Whether a file in a folder is checked: its name has a language, and the language of --language if given. */
 static bool is_program(struct check_cli *cli, const char *path)
 {
         const struct language *added = engine_languages(cli->engine), *wanted = NULL,
                               *language = lang_of_file(added, path);
         if (HAS(&cli->options, check_request, language) && lang_find(added, cli->options.language, &wanted, NULL) < 0)
-                return true;   /* and is then told that there is no such language */
+                return true;   /* the check then reports the unknown language */
         return language && (!wanted || wanted == language);
 }
 

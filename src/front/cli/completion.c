@@ -52,7 +52,7 @@ static void print_languages(void)
                 printf("%s%s", i ? " " : "", lang_at(i)->name);
 }
 
-/* Words of an option that are known only when the shell asks. */
+/* Options with words known only at the time of completion. */
 static const struct { const char *option, *command; } asked[] = {
         { "profile", "caisson profiles list" }, { "policy", "caisson policy list" },
         { "image", "caisson image list 2>/dev/null | sed 1d" },
@@ -66,12 +66,12 @@ static const char *asked_of(const char *option)
         return NULL;
 }
 
-/* Those of an option, separated by blanks; or "". */
+/* The words of an option, separated by blanks; or "". */
 static const char *words_of(const char *option, const struct choices *choices, char *words, size_t size)
 {
         size_t len = 0;
         words[0] = 0;
-        /* Beside the names of images the field takes these words. */
+        /* Beside the names of images the field takes a few words. */
         if (!choices && strcmp(option, "image") == 0)
                 choices = &choices_image;
         if (choices)
@@ -81,7 +81,7 @@ static const char *words_of(const char *option, const struct choices *choices, c
         return words;
 }
 
-/* A line of a bash `case` for each option that takes one of some words; head: what stands before the option there. */
+/* A line of a bash `case` for an option with a choice of words; head: the command before the option. */
 static void bash_words(const char *head, const char *name, const struct choices *choices)
 {
         char words[400];
@@ -119,7 +119,7 @@ static void bash_all_words(const struct cli_command *commands)
         printf("        esac\n");
 }
 
-/* The word behind sandbox or context, then options, or ids that the daemon knows. */
+/* The word behind sandbox or context, then options, or ids known to the daemon. */
 static void bash_parts(const char *command)
 {
         printf("        if [[ ${COMP_WORDS[1]} == %s ]]; then\n"
@@ -191,7 +191,7 @@ static void bash(const struct cli_command *commands)
                "complete -o filenames -F _caisson caisson\n");
 }
 
-/* Descriptions stand in single quotes in both other shells; none of ours has a quote, and this keeps it so. */
+/* Descriptions stand in single quotes in both other shells; a quote in a description would end the text. */
 static void print_quoted(const char *text)
 {
         for (; *text; text++)
@@ -305,7 +305,7 @@ static void print_fish_option(const char *command, const char *name, const char 
         printf("'\n");
 }
 
-/* A part has its options when it was said, and its command before it. */
+/* The options of a part follow its command and its name. */
 static void fish_part(const struct cli_part *part)
 {
         struct cli_field fields[64];

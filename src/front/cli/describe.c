@@ -1,4 +1,4 @@
-/* caisson describe: what a model is told of run_code. */
+/* caisson describe: the description of run_code for a model. */
 #include "front/cli/cli.h"
 
 #include "backend/backend.h"
@@ -76,7 +76,7 @@ static char **words_of(const struct describe_cli *cli, struct arena *arena)
         return words;
 }
 
-/* Its output; what it says on standard error is said by caisson tools check. */
+/* The output of caisson-remote; caisson tools check has the errors discarded here. */
 static bool read_output(char **words, struct buf *buf)
 {
         posix_spawn_file_actions_t actions;
@@ -103,7 +103,7 @@ static bool read_output(char **words, struct buf *buf)
         return begun && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The servers of the configuration are asked where the profile has tools; the library for them is caisson-remote's. */
+/* The servers of the configuration are asked if the profile has tools; caisson-remote has the library for servers. */
 static void find_tools(const struct settings *settings, struct describe_cli *cli, const struct profile *profile,
         struct arena *arena)
 {

@@ -1,4 +1,4 @@
-/* caisson e2b: what a client of E2B needs to find the daemon. */
+/* caisson e2b: the way to the daemon for a client of E2B. */
 #include "front/cli/cli.h"
 #include "store/store.h"
 
@@ -22,12 +22,12 @@ const struct cli_option cli_e2b_options[] = {
 
 struct e2b_cli {
         const char *key, *tenant, *url, *domain;
-        const char *address;       /* where the daemon of these settings listens */
+        const char *address;       /* where the daemon of the settings listens */
         bool keyless;
-        bool has_daemon, has_http;   /* the daemon of these settings answers; it has an HTTP interface */
+        bool has_daemon, has_http;   /* the daemon of the settings answers; its HTTP interface is on */
 };
 
-/* What a daemon that runs says counts, and the settings only where none does: caisson serve has options of its own. */
+/* The answer of a running daemon counts, else the settings: caisson serve has options of its own. */
 static void find_daemon(struct e2b_cli *cli, const struct settings *settings, struct arena *arena)
 {
         struct daemon_query daemon_query;
@@ -88,7 +88,7 @@ static int make_key(const struct e2b_cli *cli, const struct settings *settings, 
         return rc;
 }
 
-/* What is printed is for a shell's eval: nothing in it may be more than a word. */
+/* The output is for a shell's eval: a value may be no more than a word. */
 static int check_word(const char *option, const char *value, const char *others, struct csn_error *err)
 {
         size_t at = strspn(value, others);
@@ -99,7 +99,7 @@ static int check_word(const char *option, const char *value, const char *others,
                 : 0;
 }
 
-/* Clients of a year ago insist on e2b_ and letters of hex, so that is what a key is spelled as. */
+/* Clients of a year ago insist on e2b_ and letters of hex, so a key is spelled in this form. */
 static int print_env(const struct e2b_cli *cli, const struct settings *settings, struct csn_error *err)
 {
         char url[300], made[KEY_TEXT_MAX] = "", hex[2 * KEY_TEXT_MAX + 1] = "";

@@ -1,4 +1,4 @@
-/* What a check found, for people: each place with its line and a mark below it. */
+/* Findings of a check for people: each place with its line and a mark below. */
 #include "front/cli/check.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void print_visible(const char *text)
         free(visible);
 }
 
-/* The line, and below it a mark from the one column to the other; tabs stay, so that both lines agree. */
+/* The line, and below the line a mark from `column` to `end`; tabs stay, so both lines agree. */
 static void print_line(const char *text, uint64_t column, uint64_t end, const struct colours *colours)
 {
         printf("    ");
@@ -71,7 +71,7 @@ void findings_print(const struct check_result *result)
                 const char *type = result->error.type ? result->error.type : "error", *message = result->error.message;
                 size_t len = strlen(type);
                 if (strncmp(message, type, len) == 0 && strncmp(message + len, ": ", 2) == 0)
-                        message += len + 2;   /* Node.js says it in its message */
+                        message += len + 2;   /* Node.js repeats the type in its message */
                 printf("%s%s:%" PRIu64 ":%" PRIu64 ":%s %s%s:%s ", colours.bold, file, result->error.line,
                         result->error.column, colours.off, colours.red, type, colours.off);
                 print_visible(message);

@@ -1,8 +1,8 @@
 /*
  * caisson grade: submissions as JSON lines, verdicts in the same order.
  *
- * It works with an engine of its own, which is kept warm for the batch: nobody else's work goes through it, and a batch
- * takes nothing from a daemon's users but the machine.
+ * The command has an engine of its own, kept warm for the batch: the engine does no other work, and a batch takes
+ * nothing from a daemon's users but the machine.
  */
 #include "front/cli/grade.h"
 #include "front/library/review.h"
@@ -15,7 +15,7 @@
 
 #define LINE_MAX_BYTES (64 * MIB)
 #define JOBS_MAX 1024
-#define AHEAD 64                   /* results that wait for an earlier one */
+#define AHEAD 64                   /* results waiting for an earlier result */
 #define PROGRESS_MS 100
 #define BAR 30
 
@@ -39,7 +39,7 @@ struct item {
         struct item *next;
         struct grade_cli *cli;
         struct grading *grading;
-        struct buf text;           /* as it is printed */
+        struct buf text;           /* to print */
         bool done;
 };
 
@@ -100,7 +100,7 @@ static int take_option(void *owner, const char *name, const char *value, struct 
         return 0;
 }
 
-/* Ours, and those of the fields; from the arena. */
+/* Options of the command and of the fields; from the arena. */
 static const struct cli_option *all_options(struct grade_cli *cli)
 {
         size_t n = ARRAY_LEN(cli_grade_options) - 1;
@@ -154,7 +154,7 @@ static void note_status(struct grade_cli *cli, const struct grade_result *result
         cli->status = status > cli->status ? status : cli->status;
 }
 
-/* In the order of the input; a record that is longer than a line may be is told as that. */
+/* In the order of the input. */
 static void print_done(struct grade_cli *cli)
 {
         while (cli->first && cli->first->done) {
@@ -216,7 +216,7 @@ static struct item *new_item(struct grade_cli *cli)
         return item;
 }
 
-/* Options are laid over a request; but the format is what a line is read by. */
+/* Options are laid over a request read before, but the format decides how a line is read. */
 static void set_format(const struct grade_cli *cli, json_t *json)
 {
         if (HAS(&cli->options, grade_request, format) && json_is_object(json))
@@ -267,7 +267,7 @@ static void close_file(struct grade_cli *cli)
         cli->file = NULL;
 }
 
-/* One more submission.  1: it was begun; 0: there is none; negative: an error. */
+/* Begin the next submission.  1: begun; 0: the input is at its end; negative: an error. */
 static int take_next(struct grade_cli *cli, struct csn_error *err)
 {
         while (cli->path_at < cli->paths_n) {
@@ -301,7 +301,7 @@ static int take_next(struct grade_cli *cli, struct csn_error *err)
         return 0;
 }
 
-/* For the progress bar; what cannot be read is told when its turn comes. */
+/* For the progress bar; an unreadable file is reported at its turn. */
 static void count_lines(struct grade_cli *cli)
 {
         for (size_t i = 0; i < cli->paths_n; i++) {

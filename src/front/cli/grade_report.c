@@ -1,9 +1,9 @@
-/* Results of grading for people, and as JUnit's XML for what collects test results. */
+/* Results of grading for people, and as JUnit's XML for collectors of test results. */
 #include "front/cli/grade.h"
 
 #include <stdio.h>
 
-#define SHOWN_CASES 5          /* that did not pass, of one submission */
+#define SHOWN_CASES 5          /* cases without a pass, of a submission */
 
 bool grade_is_trouble(const struct grade_result *result)
 {
@@ -120,7 +120,7 @@ void grade_show_totals(const struct grade_totals *totals, struct buf *buf)
 
 /* ---- XML ---- */
 
-/* What XML 1.0 cannot have at all becomes U+FFFD. */
+/* Characters outside XML 1.0 become U+FFFD. */
 static void add_xml(struct buf *buf, const char *text)
 {
         for (; *text; text++) {

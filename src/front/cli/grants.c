@@ -1,4 +1,4 @@
-/* Lines of `caisson doctor` on volumes, and on the devices that engine.devices grants to profiles. */
+/* Lines of `caisson doctor` on volumes, and on the devices granted to profiles by engine.devices. */
 #include "front/cli/cli.h"
 
 #include "engine/launch/launch.h"
@@ -35,7 +35,7 @@ static void look_at_volumes(const struct settings *settings, struct doctor_check
         arena_done(&texts);
 }
 
-/* A program of the profile is refused where its device is not there; so that is more than a note. */
+/* Without its device a program of the profile is refused, so a missing device is more than a note. */
 static void look_at_device(const char *path, const char *profile, struct doctor_check *check)
 {
         struct csn_error err;

@@ -1,6 +1,5 @@
 /*
- * caisson help: an overview that fits a terminal of 24 lines and 80 columns, and for each command an example and its
- * options.
+ * caisson help: an overview for a terminal of 24 lines and 80 columns, and for each command an example and its options.
  */
 #include "front/cli/cli.h"
 

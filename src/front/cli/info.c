@@ -1,4 +1,4 @@
-/* The commands that only tell: doctor, profiles, config, schema, version; and gc. */
+/* Informational commands: doctor, profiles, config, schema, version; and gc. */
 #include "front/cli/cli.h"
 
 #include "sandbox/sandbox.h"
@@ -56,7 +56,7 @@ static void on_tried(void *owner, const struct run_result *result)
                         "this is the step of a run that fails here; where a layer above is missing or weaker, begin with that");
 }
 
-/* What the layers promise one by one may still fail together, so a program is run as any is. */
+/* Layers available one by one may still fail together, so a program is run in the normal way. */
 static int try_run(const struct settings *settings, struct doctor_check *ret, struct csn_error *err)
 {
         static const struct run_events events = { .done = on_tried };
@@ -83,7 +83,7 @@ static int try_run(const struct settings *settings, struct doctor_check *ret, st
 #define ZYGOTE_LOOK_MS 100
 
 /*
- * Python programs are forked from an interpreter that has started; without one each of them starts its own, which takes
+ * Python programs are forked from a started interpreter; without a zygote each program starts its own, which takes
  * longer.
  */
 static void try_zygote(const struct settings *settings, struct doctor_check *ret)
@@ -110,7 +110,7 @@ static void try_zygote(const struct settings *settings, struct doctor_check *ret
         engine_close(engine);
 }
 
-/* Where packages are to be installed, the installer has to be in /usr, which is that of sandboxes. */
+/* For the installation of packages the installer has to be in /usr, which sandboxes share. */
 static size_t look_at_installers(const struct settings *settings, struct doctor_check *checks, size_t room)
 {
         const struct {
@@ -146,7 +146,7 @@ static size_t look_at_host(const struct settings *settings, struct doctor_check 
                 *check = (struct doctor_check){ .name = "a run", .state = CHECK_MISSING };
                 snprintf(check->fact, sizeof check->fact, "%.159s", err.text);
         }
-        /* Where no program runs at all there is nothing to say of one language. */
+        /* Where no program runs at all there is nothing to say of Python. */
         if (check->state == CHECK_OK && check + 1 < checks + CHECKS_MAX)
                 try_zygote(settings, ++check);
         if (check->state != CHECK_MISSING && check + 1 < checks + CHECKS_MAX)
@@ -204,7 +204,7 @@ static int list_profiles(const struct settings *settings, bool json)
         return 0;
 }
 
-/* The fields that the profile itself sets, but for limits, each as JSON. */
+/* The fields set by the profile itself, but for limits, each as JSON. */
 static void print_sets(const struct profile *profile)
 {
         json_t *sets = model_encode(&object_run_request, &profile->request);
@@ -236,7 +236,7 @@ static void print_limits(const struct profile *profile, const struct run_request
         }
 }
 
-/* What has a value in each run, whether or not the profile sets it. */
+/* Fields with a value in each run, set by the profile or not. */
 static void print_rest(const struct profile *profile, const struct run_request *whole)
 {
         const struct { size_t field; const char *name, *text; } rows[] = {
@@ -313,7 +313,7 @@ static int config(int argc, char **argv, const struct settings *settings)
 {
         bool json = cli_has_flag(&argc, argv, "--json");
         json_t *list = json_array();
-        cli_has_flag(&argc, argv, "--effective");   /* what is shown is always what is in force */
+        cli_has_flag(&argc, argv, "--effective");   /* the values in force are always shown */
         if (argc > 2 || (argc == 2 && strcmp(argv[1], "show") != 0 && strcmp(argv[1], "check") != 0)) {
                 json_decref(list);
                 return cli_usage_of("config", "%s",

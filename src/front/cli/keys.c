@@ -1,4 +1,4 @@
-/* caisson keys: who may ask the daemon, and for how much. */
+/* caisson keys: access to the daemon, and its quotas. */
 #include "front/cli/cli.h"
 #include "store/store.h"
 

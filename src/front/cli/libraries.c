@@ -1,6 +1,6 @@
 /*
- * caisson doctor: libraries of Python that programs for E2B's code interpreter import without asking.  E2B's template
- * has no packages of Node, so there is no list for Node.
+ * caisson doctor: libraries of Python taken for granted by programs for E2B's code interpreter.  E2B's template has no
+ * packages of Node, so there is no list for Node.
  */
 #include "front/cli/cli.h"
 

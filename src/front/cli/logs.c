@@ -1,4 +1,4 @@
-/* caisson logs: what daemons have logged. */
+/* caisson logs: the log of daemons. */
 #include "front/cli/cli.h"
 #include "front/views/log_reader.h"
 
@@ -58,7 +58,7 @@ static const char *text_of(const json_t *json, const char *name)
         return text ? text : "";
 }
 
-/* A line of ours, so what is in it is known; anything else is left out. */
+/* A line of our own, with known members; other lines are left out. */
 static void print_line(const char *line, size_t len, bool colours)
 {
         static const char *const fields[] = { "owner", "run_id", "request_id", "trace_id" };
@@ -85,7 +85,7 @@ static void print_line(const char *line, size_t len, bool colours)
         json_decref(json);
 }
 
-/* False: nobody reads any more. */
+/* False: the reader has gone. */
 static bool print_lines(struct buf *lines, bool json)
 {
         bool colours = cli_colours(stdout);

@@ -103,7 +103,7 @@ static bool is_help(const char *word)
         return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* Whether the first argument of a command is one of some words, such as `create` of keys. */
+/* Whether the word may be the first argument of a command, such as `create` of keys. */
 static bool takes_word(const char *name, const char *word)
 {
         return islower((unsigned char)word[0]) && strlen(word) > 2 &&

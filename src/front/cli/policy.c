@@ -1,4 +1,4 @@
-/* caisson policy: which there are, and what one says. */
+/* caisson policy: the list of policies, and the content of a policy. */
 #include "front/cli/check.h"
 
 #include "backend/backend.h"

@@ -2,10 +2,10 @@
  * caisson policy import: a policy file of CodeMie's executor (version "1.0": patterns and restricted_modules with
  * severities) as a policy of Caisson.
  *
- * Its patterns are regular expressions over the text of a program, and ours are names that an analysis resolves.  A
- * pattern becomes names only where the names find all that the pattern means: os\.(remove|unlink)\s*\( is os.remove and
- * os.unlink, under any alias.  Any other pattern is refused with its line, because a rule that was left out would be a
- * weaker policy.
+ * Its patterns are regular expressions over the text of a program, and ours are names resolved by an analysis.  A
+ * pattern becomes names only where the names find everything meant by the pattern: os\.(remove|unlink)\s*\( is
+ * os.remove and os.unlink, under any alias.  Any other pattern is refused with its line, because without the rule the
+ * policy would be weaker.
  */
 #include "front/cli/check.h"
 
@@ -15,7 +15,7 @@
 #include "model/settings.h"
 
 #define FILE_MAX (256 * KIB)
-#define NAMES_MAX 64                   /* names of one pattern */
+#define NAMES_MAX 64                   /* names of a pattern */
 
 struct import {
         const char *file;
@@ -42,7 +42,7 @@ static const struct yaml_node *entry(const struct yaml_node *node, const char *k
 
 /* ---- severities ---- */
 
-/* By name or by number, as the executor's library has them: SAFE 0 to HIGH 3. */
+/* By name or by number, as in the executor's library: SAFE 0 to HIGH 3. */
 static int read_severity(const struct import *import, const struct yaml_node *node, int *ret)
 {
         static const struct { const char *name, *number; int severity; } rows[] = {
@@ -85,7 +85,7 @@ static size_t word_length(const char *text)
         return len;
 }
 
-/* Functions of the builtins module that policies know by that name. */
+/* Functions known to policies as builtins.NAME. */
 static bool is_builtin(const char *name)
 {
         static const char *const builtins[] = { "eval", "exec", "compile", "open", "__import__", "input", "getattr",
@@ -96,7 +96,7 @@ static bool is_builtin(const char *name)
         return false;
 }
 
-/* (a|b|c), or one word.  false: neither. */
+/* (a|b|c), or a word.  false: neither. */
 static bool take_alternatives(struct arena *arena, const char **at, const char *base, struct names *ret)
 {
         bool group = skip(at, "(?:") || skip(at, "(");
@@ -112,7 +112,7 @@ static bool take_alternatives(struct arena *arena, const char **at, const char *
         }
 }
 
-/* What may follow a name: a call or an item of it, of which the name alone is the beginning. */
+/* The possible text after a name: a call or an item, found by the name alone. */
 static bool is_end(const char *at)
 {
         static const char *const blanks[] = { "\\s*", "\\s+", " *", "" };
@@ -166,7 +166,7 @@ static bool take_names(struct arena *arena, const char *at, struct names *ret)
         return true;
 }
 
-/* glibc's syntax differs in what the names above do not use; a pattern that it cannot read is a slip in the file. */
+/* glibc's syntax differs only where no names are found; a pattern rejected by regcomp(3) is a slip in the file. */
 static int check_regex(const struct import *import, const struct yaml_node *node)
 {
         regex_t regex;
@@ -225,7 +225,7 @@ static int take_item(struct import *import, const struct yaml_node *item, const 
                 return -CSN_E_INPUT;
         const char *message = description && description->value ? description->value : text->value;
         if (strcmp(what, "name") == 0) {
-                /* eval, exec and compile stand among the modules of these files. */
+                /* CodeMie's files list eval, exec and compile among the modules. */
                 bool builtin = is_builtin(text->value);
                 names = (struct names){ .kind = builtin ? "reference" : "import", .n = 1 };
                 names.list[0] = builtin ? arena_text(&import->arena, "builtins.%s", text->value)

@@ -1,13 +1,13 @@
 /*
- * caisson policy test: programs, and what a policy should say to each.
+ * caisson policy test: programs, and the expected verdict of a policy on each.
  *
  *     === a title
  *     --- deny mine[no_print] codemie@HIGH
  *     --- allow kodeagent+os+json[!disallowed_import] off
  *     the program, as far as the next title
  *
- * A policy may be followed by modules that are allowed, by a threshold, and by the rules that find something, all of
- * them.  `!rule` is one that must not, though the program looks like it.  `*` is every policy but off.
+ * A policy may be followed by allowed modules, by a threshold, and by the complete list of rules with findings.
+ * `!rule` must find nothing, though the program looks suspicious.  `*` is every policy but off.
  */
 #include "front/cli/check.h"
 
@@ -30,9 +30,9 @@ struct test {
         size_t n, wrong;
 };
 
-/* ---- one claim ---- */
+/* ---- claims ---- */
 
-/* NAME[+MODULE...][@LEVEL][[RULES]]; the word is cut up.  0: it is about another policy. */
+/* NAME[+MODULE...][@LEVEL][[RULES]]; the word is cut up.  0: a claim on another policy. */
 static int read_claim(const struct test *test, char *word, struct claim *ret, struct csn_error *err)
 {
         char *rules = strchr(word, '['), *end = rules ? strchr(rules, ']') : NULL;
@@ -152,7 +152,7 @@ static int try_line(struct test *test, char *line, const struct bytes *code, str
         return 0;
 }
 
-/* ---- a file of them ---- */
+/* ---- files of programs ---- */
 
 static char *after_line(char *at)
 {
@@ -175,7 +175,7 @@ static unsigned lines_between(const char *from, const char *to)
         return n;
 }
 
-/* From a title to the next one; an empty line before that one is for the eye. */
+/* From a title to the next; an empty line before the next title is for the eye. */
 static int try_program(struct test *test, char *at, char *end, struct arena *arena, struct csn_error *err)
 {
         char *claims = after_line(at), *code = claims;
@@ -218,7 +218,7 @@ static int try_programs(struct test *test, const struct bytes *text, struct aren
                    : err_field(err, "", "%s: there is no program in it; each begins with a line === TITLE", test->file);
 }
 
-/* The name of the folder that a file is in. */
+/* The name of a file's folder. */
 static const char *folder_of(const char *file, struct arena *arena)
 {
         char *folder = arena_text(arena, "%s", file), *slash = strrchr(folder, '/');

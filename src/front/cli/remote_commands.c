@@ -1,6 +1,6 @@
 /*
- * Commands that other programs carry out, so that caisson run starts without the libraries for HTTP and archives:
- * caisson-remote carries out sandbox, context, mcp, tools, layers, image and volume; caisson-gateway is gateway.
+ * Commands of other programs, since caisson run starts without the libraries for HTTP and archives: caisson-remote
+ * carries out sandbox, context, mcp, tools, layers, image and volume; caisson-gateway is gateway.
  */
 #include "front/cli/cli.h"
 

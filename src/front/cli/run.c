@@ -1,4 +1,4 @@
-/* caisson run: options into a request, output as it comes, and the exit status that people expect. */
+/* caisson run: options into a request, output on arrival, and the customary exit status. */
 #include "front/cli/cli.h"
 #include "front/library/review.h"
 #include "tools/tools.h"
@@ -39,9 +39,9 @@ struct run_cli {
         struct cli_field fields[64];
         size_t fields_n;
         const char *code, *prelude_file, *stdin_file, *request_file, *daemon, *record_tools, *replay_tools;
-        int record_fd;             /* where they are recorded */
+        int record_fd;             /* the file of --record-tools, or -1 */
         struct cli_show show;
-        struct cli_transport *transport;     /* by way of the daemon; NULL: our own engine runs it */
+        struct cli_transport *transport;     /* by way of the daemon; NULL: by our own engine */
         bool done;
         struct watch signals;
         int interrupts;
@@ -49,7 +49,7 @@ struct run_cli {
 
 /* ---- options ---- */
 
-/* PATH or PATH:NAME; a file whose own name has a colon wins. */
+/* PATH or PATH:NAME; a file with a colon in its own name wins. */
 static int add_file(struct run_request *request, const char *text, struct arena *arena)
 {
         const char *colon = access(text, F_OK) == 0 ? NULL : strrchr(text, ':');
@@ -172,7 +172,7 @@ static void set_plain(struct run_cli *cli, size_t i, const char *text)
         cli->show.verbose = cli->show.verbose || strcmp(name, "verbose") == 0;
 }
 
-/* What getopt_long(3) returns: a letter, or the place in one of three tables. */
+/* Results of getopt_long(3): a letter, or the place in one of three tables. */
 #define TABLE 1000
 #define PLAIN (1 * TABLE)
 #define FIELDS (2 * TABLE)
@@ -188,7 +188,8 @@ static void take_setting(struct cli_settings *settings, bool is_file, const char
 
 /*
  * Twice: first with `settings`, for --config and --set alone, because there is no engine before there are
- * settings; then without, for all the rest.  One table, so that a program given by -c is never taken for one.
+ * settings; then without, for all the rest.  The same table twice, so a program given by -c is never taken for an
+ * option.
  */
 static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_settings *settings,
         struct csn_error *err)
@@ -209,7 +210,7 @@ static int parse_options(struct run_cli *cli, int argc, char **argv, struct cli_
                 longs[n++] = (struct option){ cli->fields[i].field->option,
                         cli->fields[i].field->kind == KIND_BOOL ? no_argument : required_argument, NULL,
                         FIELDS + (int)i };
-        /* Options may stand on both sides of the file, as people write them; "--" begins the program's own. */
+        /* Options may stand on both sides of the file, as people write options; "--" begins the program's own. */
         optind = 0;   /* GNU getopt(3): begin anew */
         opterr = 0;
         for (int opt; (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
@@ -254,7 +255,7 @@ static void name_after_file(const struct language *added, struct run_request *re
                 if (language)
                         SET(request, run_request, language, arena_text(arena, "%s", language->name));
         } else if (lang_find(added, request->language, &language, NULL) < 0) {
-                return;   /* the engine says it better */
+                return;   /* the engine has the better message */
         }
         const char *dot = strrchr(path, '.');
         if (language && dot && lang_of_file(added, path) == language && !HAS(request, run_request, name) &&
@@ -332,8 +333,8 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
         struct bytes text;
         if (cli->record_tools) {
                 /*
-                 * What tools did cannot be done once more for a file that cannot be written.  An older one stays until
-                 * then.
+                 * Calls of tools cannot be repeated after a failed write, so the file is opened before the run.  An
+                 * older file keeps its content until the end.
                  */
                 cli->record_fd = open(cli->record_tools, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
                 if (cli->record_fd < 0)
@@ -356,7 +357,7 @@ static int take_calls(struct run_cli *cli, struct csn_error *err)
         return 0;
 }
 
-/* A file of the caller's, and in it what he gave to tools: for him alone. */
+/* The file has the caller's arguments to tools, and its mode is for the caller alone. */
 static void keep_calls(struct run_cli *cli, const struct run_result *result)
 {
         if (cli->record_fd < 0 || !HAS(result, run_result, tools))
@@ -386,7 +387,7 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {
         struct run_cli *cli = owner;
         if (!show_output(&cli->show, stream, bytes, len))
-                run_cancel(cli->run);   /* "caisson run ... | head": nobody wants the rest */
+                run_cancel(cli->run);   /* "caisson run ... | head": the reader has gone */
 }
 
 static void on_done(void *owner, const struct run_result *result)
@@ -440,7 +441,7 @@ static void on_transport_output(void *owner, int stream, const void *bytes, size
                 transport_cancel(cli->transport);
 }
 
-/* The daemon waits for nobody: who reads too slowly misses something, and should know. */
+/* The daemon waits for no reader: a slow reader misses output, and is told. */
 static void tell_missing(struct cli_show *show, const struct run_result *result)
 {
         const uint64_t total[3] = { 0, result->truncated.stdout_total_bytes, result->truncated.stderr_total_bytes };
@@ -477,7 +478,7 @@ static const struct cli_transport_events transport_events = { on_transport_outpu
 
 /* ---- signals ---- */
 
-/* The first asks the run to end, with its record; the second does not wait for that. */
+/* The first signal ends the run, with its record; the second does not wait for the record. */
 static void on_signal(struct watch *watch, uint32_t what)
 {
         struct run_cli *cli = watch->owner;
@@ -503,7 +504,7 @@ static int watch_signals(struct run_cli *cli, struct csn_error *err)
 
 /* ---- in order ---- */
 
-/* The request, or what is wrong with it. */
+/* The request, or an error. */
 static int take_all(struct run_cli *cli, int argc, char **argv, struct csn_error *err)
 {
         if (parse_options(cli, argc, argv, NULL, err) < 0 || take_program(cli, argc, argv, err) < 0 ||
@@ -569,7 +570,7 @@ int cli_run(int argc, char **argv)
         struct csn_error err;
         struct run_cli cli = { .signals = { .fd = -1 }, .record_fd = -1, .settings = &settings };
         cli.fields_n = cli_fields_of(cli_run_objects, cli.fields, ARRAY_LEN(cli.fields));
-        parse_options(&cli, argc, argv, &cli.from, &err);   /* what is wrong is said the second time */
+        parse_options(&cli, argc, argv, &cli.from, &err);   /* errors are reported the second time */
         int status = cli_load_settings(&cli.from, &settings);
         if (status == 0 && engine_open(&settings, &cli.engine, &err) < 0)
                 status = cli_fail(&err);

@@ -1,4 +1,4 @@
-/* caisson runs: the audit, and records that are kept. */
+/* caisson runs: the audit, and stored records. */
 #include "front/cli/cli.h"
 #include "store/store.h"
 
@@ -136,7 +136,7 @@ static int list_runs(struct runs_cli *cli, int argc, char **argv, struct csn_err
         return 0;
 }
 
-/* ---- one ---- */
+/* ---- a run ---- */
 
 /* Print a file and the end of its line.  -1 with errno. */
 static int print_file(int fd)

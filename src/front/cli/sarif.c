@@ -1,5 +1,5 @@
 /*
- * What checks found as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), which editors and code hosts
+ * Findings of checks as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), which editors and code hosts
  * show.
  */
 #include "front/cli/check.h"
@@ -20,7 +20,7 @@ json_t *sarif_new(void)
                          "invocations", "executionSuccessful", true, "toolExecutionNotifications", "results");
 }
 
-/* A path as a URI reference: what a URI has no room for is written as %XX. */
+/* A path as a URI reference: bytes not allowed in a URI are written as %XX. */
 static char *uri_of(const char *file)
 {
         struct buf uri;
@@ -51,7 +51,7 @@ static json_int_t rule_index(json_t *run, const char *id, const char *text, cons
         return (json_int_t)json_array_size(rules) - 1;
 }
 
-/* The characters from one column to another, as the region has them; NULL if the line is not there as far as that. */
+/* The characters from `column` to `end` of the region; NULL if the line is shorter. */
 static char *cut(const char *line, uint64_t column, uint64_t end)
 {
         const char *from = NULL;

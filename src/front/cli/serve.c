@@ -1,4 +1,4 @@
-/* caisson serve: caissond in the foreground, for somebody who wants to try it. */
+/* caisson serve: caissond in the foreground, for a trial. */
 #include "front/cli/cli.h"
 
 #include <fcntl.h>
@@ -113,7 +113,7 @@ bool cli_is_answered(const char *address)
         return fd >= 0;
 }
 
-/* The daemon would say that it cannot bind; who may be there, and what to do, is for the command line to say. */
+/* The daemon would report only a failed bind; the command line names the possible cause and the remedy. */
 static int check_free(const char *address, struct csn_error *err)
 {
         auto_fd fd = connect_to(address);
@@ -125,7 +125,7 @@ static int check_free(const char *address, struct csn_error *err)
                           address);
 }
 
-/* Until it answers, or has ended. */
+/* Until the daemon answers or has ended. */
 static bool wait_ready(pid_t pid, const char *address)
 {
         for (int ms = 0; ms < READY_MS; ms += LOOK_MS) {
@@ -168,7 +168,7 @@ static void greet(const char *address, bool keyless, const struct settings *sett
         fflush(stdout);
 }
 
-/* The daemon serves where no program can be run, too; then it says why. */
+/* The daemon serves on a host unable to run programs, too; then /readyz has the reason. */
 static void warn_unready(const char *address)
 {
         static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -196,7 +196,7 @@ static void warn_unready(const char *address)
 static pid_t daemon_pid;
 static bool had_terminal;
 
-/* A terminal that was closed cannot be opened any more. */
+/* A closed terminal cannot be opened any more. */
 static bool has_terminal(void)
 {
         int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -222,7 +222,7 @@ static void watch_signals(void)
         struct sigaction before;
         had_terminal = has_terminal();
         sigaction(SIGTERM, &action, NULL);
-        if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)   /* nohup(1) ignores it */
+        if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)   /* nohup(1) ignores SIGHUP */
                 sigaction(SIGHUP, &action, NULL);
         signal(SIGINT, SIG_IGN);   /* the terminal tells the daemon as well */
 }

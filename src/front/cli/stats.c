@@ -1,4 +1,4 @@
-/* caisson stats: what reviews by models used and cost. */
+/* caisson stats: use and cost of reviews by models. */
 #include "front/cli/cli.h"
 #include "front/views/usage_report.h"
 #include "store/store.h"

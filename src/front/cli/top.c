@@ -1,4 +1,4 @@
-/* caisson ps, top and pool: what the daemon does, asked of it and shown. */
+/* caisson ps, top and pool: runs and pools, from the daemon's status. */
 #include "front/cli/cli.h"
 
 #include "front/socket/client.h"
@@ -11,7 +11,7 @@
 #include <termios.h>
 
 #define REFRESH_US 1000000ULL
-#define LOOK_US 50000     /* in which the daemon has looked at what runs, if it can */
+#define LOOK_US 50000     /* for the daemon to measure its runs, if possible */
 
 /* ---- tables ---- */
 
@@ -43,7 +43,7 @@ static void print_mib(uint64_t bytes, char *text, size_t size)
         snprintf(text, size, "%.1fMiB", (double)bytes / (double)MIB);
 }
 
-/* With ids of this many letters.  With those of SHORT_ID a line fits on a terminal. */
+/* Letters of an id.  With SHORT_ID a line fits on a terminal. */
 #define WHOLE_ID 36
 #define SHORT_ID 12
 
@@ -130,8 +130,8 @@ static void add_ps(struct buf *buf, json_t *status)
 /* ---- once ---- */
 
 /*
- * What a run uses is told as it was seen after the question before (status.c), which may be long ago.  So there are
- * two.
+ * The status has the use of runs measured after the question before (status.c), which may be long ago.  So there are
+ * two questions.
  */
 static int ask_twice(struct daemon_query *daemon_query)
 {
@@ -155,7 +155,7 @@ static void note_none(json_t *status, const char *part)
                 cli_note("no run goes on or waits now; caisson runs lists those that are over");
 }
 
-/* `part` of the status with --json, NULL: all of it; else what add() makes of it. */
+/* With --json: `part` of the status, NULL: the whole; else the output of add(). */
 static int show_once(const struct settings *settings, bool json, const char *part,
         void (*add)(struct buf *buf, json_t *status))
 {
@@ -204,7 +204,7 @@ struct screen {
         bool over;
 };
 
-/* What fits: longer lines would wrap and push the head out. */
+/* Cut to the terminal: longer lines would wrap and push the head out. */
 static void draw(json_t *status)
 {
         struct winsize size = { 0 };
@@ -270,7 +270,7 @@ static void show_again(struct screen *screen)
         keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         if (terminal)
                 tcsetattr(STDIN_FILENO, TCSANOW, &keys);
-        printf("\033[?1049h\033[?25l");   /* the other screen, no cursor: xterm(1), and all that came after */
+        printf("\033[?1049h\033[?25l");   /* the other screen, no cursor: xterm(1) and its successors */
         on_refresh(&screen->refresh);
         while (!screen->over && !daemon_query->err.code) {
                 loop_step(daemon_query->loop, -1, &daemon_query->err);

@@ -1,9 +1,9 @@
 /*
- * caisson selftest: small programs, and whether what comes of them is what should; in the Test Anything Protocol.
+ * caisson selftest: small programs and their expected results; in the Test Anything Protocol.
  * caisson bench: how long small programs take here.
  *
- * Their runs follow each other and go to the daemon if there is one that can, else to an engine of this process.  The
- * export and the grading of the selftest are always done here.
+ * The runs follow each other and go to a capable daemon, else to an engine of this process.  The export and the
+ * grading of the selftest are always done here.
  */
 #include "front/cli/cli.h"
 #include "grading/grading.h"
@@ -22,14 +22,14 @@ struct runner {
         const struct cli_settings *from;
         const char *daemon;        /* value of --daemon, or NULL */
         struct engine *engine;
-        struct run *run;           /* the next run, or the running one; or NULL */
+        struct run *run;           /* the next or the current run, or NULL */
         struct cli_transport *transport;
         bool warm, done;
         uint64_t begun_us;
         /* Of the last run. */
         json_t *record;
         double ms;                 /* from the request to the record */
-        char path[128];            /* socket of the daemon that ran it; empty: our own engine */
+        char path[128];            /* socket of its daemon; empty: our own engine */
 };
 
 static int runner_open(struct runner *runner, struct csn_error *err)
@@ -65,7 +65,7 @@ static void runner_finished(struct runner *runner, json_t *record)
 static void on_run_done(void *owner, const struct run_result *result)
 {
         struct runner *runner = owner;
-        runner_finished(runner, NULL);                        /* the time is that of the record, without its JSON */
+        runner_finished(runner, NULL);                        /* the time of the record, without its JSON */
         runner->record = front_record(result, false);
 }
 
@@ -183,7 +183,7 @@ struct selftest_cli {
         const char *daemon;
         unsigned n, failed;
         char folder[64];
-        char verdict[300];         /* of the grading; empty: as it should be */
+        char verdict[300];         /* of the grading; empty: as expected */
         bool graded;
 };
 
@@ -398,7 +398,7 @@ static int bench_run(struct bench_cli *cli, const struct row *row, struct csn_er
         return runner_run(runner, err);
 }
 
-/* Why the last run is no run of its row; NULL: it is one.  *ret_failed: the host could not do what it should. */
+/* Why the last run does not count for its row, or NULL.  *ret_failed: a plain program failed on this host. */
 static const char *bench_obstacle(struct bench_cli *cli, const struct row *row, bool first, bool *ret_failed)
 {
         const char *problem = runner_problem(&cli->runner, ANSWER);
@@ -421,7 +421,7 @@ static int by_size(const void *a, const void *b)
         return (*x > *y) - (*x < *y);
 }
 
-/* By nearest rank, so that it is the time of a run. */
+/* By nearest rank: the time of a real run. */
 static double percentile(const double *times, uint64_t n, unsigned percent)
 {
         return times[(n * percent + 99) / 100 - 1];

@@ -1,9 +1,9 @@
 /*
  * caisson run and caisson check by way of caissond.
  *
- * The daemon serves requests that need nothing of this side: no folder of this host, no settings of this
- * command.  Files that are named by their path are read here and sent.  Everything else, and everything when
- * there is no daemon, is run by an engine of our own, and nobody needs to notice.
+ * The daemon serves requests without need of this side: no folder of this host, no settings of this command.  Files
+ * named by their path are read here and sent.  Everything else, and everything without a daemon, is run by an engine of
+ * our own, with the same results.
  */
 #include "front/cli/cli.h"
 
@@ -12,19 +12,19 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define FILES_MAX (32 * MIB)       /* of files together that are sent */
+#define FILES_MAX (32 * MIB)       /* of all files sent, together */
 
 struct cli_transport {
         struct client *client;
         const struct cli_transport_events *events;
         void *owner;
-        bool always;               /* never run it here instead */
+        bool always;               /* no fallback to an engine here */
         bool over, cancelled;
 };
 
-/* ---- what the daemon can do ---- */
+/* ---- obstacles ---- */
 
-/* Settings that say how to reach a daemon, and not what an engine does. */
+/* Settings on the way to a daemon, without effect on an engine. */
 static bool is_harmless(const struct setting *setting)
 {
         static const char *const keys[] = { "engine.socket", "engine.socket_mode", "engine.socket_group",
@@ -35,7 +35,7 @@ static bool is_harmless(const struct setting *setting)
         return false;
 }
 
-/* Settings of the usual files hold for the daemon as it has them; what was said for this command does not. */
+/* The daemon has read the usual files itself; settings of this command do not reach the daemon. */
 static const struct setting *own_setting(const struct settings *settings, const struct cli_settings *from)
 {
         for (size_t i = 0; i < settings->n; i++) {
@@ -67,7 +67,7 @@ static bool is_text(const char *text)
         return utf8_valid(text, strlen(text));
 }
 
-/* JSON has no place for other bytes in these. */
+/* JSON has no place for other bytes in arguments, variables and names. */
 static bool is_all_text(const struct run_request *request)
 {
         bool good = true;
@@ -82,7 +82,7 @@ static bool is_all_text(const struct run_request *request)
         return good;
 }
 
-/* Why this is nothing for the daemon; NULL: it is. */
+/* Why the daemon cannot have the request, or NULL. */
 static const char *obstacle(const struct settings *settings, const struct cli_settings *from,
         const struct run_request *request, struct arena *arena)
 {
@@ -130,7 +130,7 @@ static int take_files(struct run_request *copy, struct arena *arena, struct csn_
                 const struct input_file *file = &copy->files[i];
                 files[i] = *file;
                 if (!HAS(file, input_file, path) || HAS(file, input_file, content))
-                        continue;   /* without either, or with both, the engine says what is wrong */
+                        continue;   /* without either, or with both, the engine reports the error */
                 const char *slash = strrchr(file->path, '/');
                 files[i] = (struct input_file){ 0 };
                 SET(&files[i], input_file, name,
@@ -143,7 +143,7 @@ static int take_files(struct run_request *copy, struct arena *arena, struct csn_
         return 0;
 }
 
-/* Options are not held to the schema's lengths and numbers, but what the daemon decodes is. */
+/* Options are not held to the schema's lengths and numbers, but requests to the daemon are. */
 static int check_schema(const struct run_request *request, struct csn_error *err)
 {
         struct run_request bare = *request, decoded = { 0 };
@@ -153,7 +153,7 @@ static int check_schema(const struct run_request *request, struct csn_error *err
         bare.files = arena_alloc(&arena, bare.files_n * sizeof *bare.files + 1);
         for (size_t i = 0; i < bare.files_n; i++) {
                 bare.files[i] = request->files[i];
-                bare.files[i].content.len = 0;   /* the one part that is long, and has a ceiling already */
+                bare.files[i].content.len = 0;   /* the only long part, with a ceiling already */
         }
         int rc = front_write_request(&bare, &text) ? model_decode_text(&object_run_request, text.bytes, text.len,
                                                                        &arena, &decoded, err)
@@ -181,7 +181,7 @@ static int send_request(struct cli_transport *transport, const struct run_reques
         return rc;
 }
 
-/* ---- what comes ---- */
+/* ---- answers ---- */
 
 static void on_output(void *owner, int stream, const void *bytes, size_t len)
 {

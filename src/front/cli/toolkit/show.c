@@ -21,7 +21,7 @@ bool show_output(struct cli_show *show, int stream, const void *bytes, size_t le
                 bytes = visible;
         }
         show->closed[stream] = io_write_all(stream, bytes, len) < 0;
-        /* EPIPE: the reader is gone, which is no error.  A full disk is one. */
+        /* EPIPE: the reader is gone, which is no error.  A full disk is an error. */
         if (show->closed[stream] && errno != EPIPE) {
                 fprintf(stderr, "caisson: write %s: %s\n", stream == 1 ? "standard output" : "standard error",
                         strerrordesc_np(errno));
@@ -51,7 +51,7 @@ static void print_line(const char *colour, bool colours, const char *head, const
         free(visible);
 }
 
-/* A sentence of the engine; pointer: the field of the request that is wrong, or NULL. */
+/* A sentence of the engine; pointer: the wrong field of the request, or NULL. */
 static void print_told(const char *colour, const char *head, const char *text, const char *pointer)
 {
         struct arena arena = { 0 };
@@ -72,7 +72,7 @@ static void print_finding(const struct finding *finding, bool colours)
         arena_done(&arena);
 }
 
-/* A program that ended by itself has printed its error; the end of any other program is known to the engine alone. */
+/* A program ending by itself has printed its error; the end of any other program is known to the engine alone. */
 static bool is_ours_to_tell(const struct run_result *result)
 {
         return result->status != status_COMPLETED && result->status != status_FAILED &&
@@ -95,7 +95,7 @@ static void print_losses(struct cli_show *show, const struct run_result *result)
 }
 
 /*
- * What the record lacks is no news for a reader of the output: the stream was printed whole, and a text form marks its
+ * Gaps of the record are no news for a reader of the output: the stream was printed whole, and a text form marks its
  * gaps.
  */
 static bool is_about_the_record(const struct warning *warning)

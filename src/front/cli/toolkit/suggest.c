@@ -1,7 +1,7 @@
-/* "Did you mean": the nearest of the known words; and lists of words that options take. */
+/* "Did you mean": the nearest of the known words; and lists of words for options. */
 #include "front/cli/toolkit/toolkit.h"
 
-/* Each list has its `choices`, so that help, completion and suggestions share one list. */
+/* Each list has its `choices`, shared by help, completion and suggestions. */
 #define CHOICES(of) const struct choices choices_##of = { #of, of##_words, ARRAY_LEN(of##_words) }
 
 static const struct choice transports_words[] = {
@@ -28,7 +28,7 @@ void cli_guess(struct cli_guess *guess, const char *word)
 {
         size_t len = strlen(guess->typed), far = text_distance(guess->typed, len, word, strlen(word));
         /*
-         * A third of the typed letters may be wrong.  A word that begins with the typed one, or the reverse, is nearer.
+         * A third of the typed letters may be wrong.  A word beginning with the typed text, or the reverse, is nearer.
          */
         if (len >= 3 && (strncmp(word, guess->typed, len) == 0 || strncmp(word, guess->typed, strlen(word)) == 0))
                 far = least(far, 1);

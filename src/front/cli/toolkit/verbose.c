@@ -1,4 +1,4 @@
-/* What `-v` prints about a run on standard error: the beginning of the program, and the outcome. */
+/* The output of `-v` about a run on standard error: the beginning of the program, and the outcome. */
 #include "front/cli/toolkit/toolkit.h"
 
 #define CODE_SHOWN 500             /* characters of the program */
@@ -6,7 +6,7 @@
 #define SECRET_MIN 4               /* bytes; a shorter value is in most programs by chance */
 #define RULE "============================================================"
 
-/* Where the first `max` characters of a text end; bytes that are no UTF-8 count as characters. */
+/* Where the first `max` characters of a text end; bytes outside UTF-8 count as characters. */
 static size_t end_of(const char *text, size_t len, size_t max)
 {
         size_t at = 0;
@@ -37,7 +37,7 @@ static void print_head(const char *title, const char *text, size_t len, size_t m
         free(visible);
 }
 
-/* The length of a value of the environment that begins at `at`, the longest of them; 0: none begins there. */
+/* The length of the longest value of the environment beginning at `at`; 0: none begins there. */
 static size_t secret_at(const struct run_request *request, const char *at, size_t left)
 {
         size_t longest = 0;

@@ -1,15 +1,15 @@
 /*
  * The command line's words in a text of the engine.
  *
- * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), which is what a
- * caller of the other interfaces writes.  A caller of the command line writes options: the option is added behind the
- * field, from fields.def.
+ * The engine names fields of the request (wall_ms=5000, memory_bytes, tools.allow, and error.field), as written by
+ * callers of the other interfaces.  A caller of the command line writes options: the option is added behind the field,
+ * from fields.def.
  */
 #include "front/cli/toolkit/toolkit.h"
 
 #include <ctype.h>
 
-/* Fields that the command line takes in another way than by an option of the same field. */
+/* Fields taken by the command line in another way than by an option of the same field. */
 static const struct { const char *field, *option;
 } others[] = {
         { "/code", "-c CODE, a file, or - for standard input" },
@@ -29,8 +29,8 @@ static const struct object *const sections[] = { &object_limits, &object_tools_r
 static const char *const section_names[] = { "limits", "tools" };
 
 /*
- * The field of a word: "tools.allow", or a limit's own name where that is no English word, or has a value.  limits.pids
- * is a setting.
+ * The field of a word: "tools.allow", or a limit's own name if the name is no English word, or has a value.
+ * limits.pids is a setting.
  */
 static const struct field *field_of_word(const char *word, size_t len, bool has_value)
 {
@@ -39,7 +39,7 @@ static const struct field *field_of_word(const char *word, size_t len, bool has_
         return has_value || memchr(word, '_', len) ? field_named(&object_limits, word, len) : NULL;
 }
 
-/* "/language", "/limits/pids", "/tools/allow"; what stands below a list is the list's. */
+/* "/language", "/limits/pids", "/tools/allow"; members below a list belong to the list. */
 static const struct field *field_of_pointer(const char *pointer)
 {
         for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
