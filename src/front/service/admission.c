@@ -51,7 +51,7 @@ static bool count_header(void *owner, const char *name, const char *value)
         return true;
 }
 
-/* The only header of this name; NULL: none.  Errors: CSN_E_DENIED (more than one: programs between might differ). */
+/* The only header of this name; NULL: none.  Errors: CSN_E_DENIED (several: programs between might differ). */
 static int find_single(const struct http_request *request, const char *name, const char **ret, struct csn_error *err)
 {
         struct header_search search = { .name = name };
@@ -118,7 +118,7 @@ static int check_call(const struct service *service, struct http_request *reques
         return 0;
 }
 
-/* What asks whether this host lives: kubelets and service managers, which sign nothing. */
+/* Health probes of kubelets and service managers, which sign nothing. */
 static bool is_probe(const struct http_request *request)
 {
         bool is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
@@ -196,7 +196,7 @@ static bool is_local_page(const struct http_request *request, const char *origin
 }
 
 /*
- * A front that admits pages checks the Origin of requests with a key, too: this host, or the name in the Host header.
+ * A front with pages checks the Origin of requests with a key, too: this host, or the name in the Host header.
  */
 static int refuse_other_origins(const struct http_request *request, struct csn_error *err)
 {
@@ -229,7 +229,7 @@ static bool is_allowed_name(const struct service *service, const char *host)
         return false;
 }
 
-/* A name that a page of others can make point at this host is none of these; an address is no name. */
+/* A local or allowed name, or an address: a foreign page cannot make such a host point here (DNS rebinding). */
 static bool is_page_host(const struct service *service, const char *host)
 {
         char address[64];
@@ -274,7 +274,7 @@ int service_check_page(const struct http_request *request, struct csn_error *err
         return 0;
 }
 
-/* The page that this daemon shows itself. */
+/* The daemon's own page. */
 static bool is_own_page(const struct http_request *request, const char *origin)
 {
         const char *host = http_header(request, "Host");
@@ -282,9 +282,8 @@ static bool is_own_page(const struct http_request *request, const char *origin)
 }
 
 /*
- * Without a key any request that arrives is answered, and a web page can send requests through a browser on this
- * host: with an Origin (Fetch standard), or under a name of the page's own that resolves to this host (DNS
- * rebinding).
+ * Without a key any request is answered, and a web page can send requests through a browser on this host: with an
+ * Origin (Fetch standard), or under a name of the page's own, made to resolve to this host (DNS rebinding).
  */
 static int refuse_web_pages(const struct http_request *request, struct csn_error *err)
 {
@@ -293,7 +292,7 @@ static int refuse_web_pages(const struct http_request *request, struct csn_error
                 return err_set(err, CSN_E_DENIED, 0, "web pages (Origin: %.100s) are not answered without a key",
                         origin);
         if (request->caller)
-                return 0;                  /* the gateway has checked the name by which it was found */
+                return 0;                  /* the gateway has checked its own name */
         if (host && host[0] && !credentials_is_local_name(host) && !is_allowed_name(service_of(request), host))
                 return err_set(err, CSN_E_DENIED, 0,
                         "without a key only the names localhost, 127.0.0.1 and [::1], and those of http.allowed_hosts, "
@@ -414,7 +413,7 @@ static bool keeps_names(const struct http_request *request)
         return false;
 }
 
-/* Refuse an Idempotency-Key on a route without idempotency: the client would rely on a promise that no code keeps. */
+/* Refuse an Idempotency-Key on a route without idempotency: the client would rely on a promise kept by no code. */
 static int check_idempotency(const struct http_request *request, struct csn_error *err)
 {
         if (strcmp(request->route->method, "POST") != 0 || !http_header(request, "Idempotency-Key") ||

@@ -1,6 +1,6 @@
 /*
- * The audit: who ran what, as a hash, and what became of it.  Neither code nor output is in it.  And what reviews by
- * models used.
+ * The audit: tenant, program and end of each run, the program as a hash, without code and output.  And the use of
+ * models by reviews.
  */
 #include "front/service/service.h"
 
@@ -23,7 +23,7 @@ static void log_run(const struct log_context *about, const struct run_request *r
                 (unsigned long long)(result->usage.memory_peak_bytes / KIB));
 }
 
-/* What is known of a run before it begins.  `about` and key as for audit_run(). */
+/* The row of a run before its start.  `about` and key as for audit_run(). */
 static struct store_run row_of(const struct log_context *about, const char *key, struct run *run)
 {
         const struct run_request *request = run_request(run);
@@ -92,11 +92,11 @@ void audit_run(struct store *store, const struct log_context *about, const char 
         buf_done(&boundary);
 }
 
-/* ---- what went on when a daemon died ---- */
+/* ---- runs of a dead daemon ---- */
 
 #define DIED "the daemon ended while it ran"
 
-/* The record that it can be asked for: nothing is known of what it did. */
+/* The record of a run lost with its daemon: its effects are unknown. */
 static bool record_of(const struct run_left *left, struct arena *arena, struct buf *buf)
 {
         const struct store_run *run = &left->run;
@@ -126,7 +126,7 @@ static bool record_of(const struct run_left *left, struct arena *arena, struct b
         return front_record_text(&result, false, buf);
 }
 
-/* Each step does nothing where a daemon that died here, too, had done it. */
+/* Each step does nothing if done already by another daemon, which died here, too. */
 static int settle(struct store *store, const struct run_left *left, const struct buf *record, struct csn_error *err)
 {
         struct arena arena = { 0 };
@@ -135,7 +135,7 @@ static int settle(struct store *store, const struct run_left *left, const struct
         if (rc == 0 && left->kept && !there.text && there.fd < 0)
                 rc = runs_keep(store, left->run.id, left->run.tenant, record->bytes, record->len,
                                left->run.finished_ms + (int64_t)(SERVICE_KEEP_US / 1000), err);
-        if (rc == 0 && left->name.name[0])   /* one that has its answer is left as it is */
+        if (rc == 0 && left->name.name[0])   /* an existing answer stays as is */
                 idempotency_answer(store, &left->name, MHD_HTTP_OK, record->bytes, record->len, NULL);
         fd_close(&there.fd);
         arena_done(&arena);

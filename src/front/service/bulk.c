@@ -1,9 +1,9 @@
 /*
- * Many requests over one connection: one a line, and an answer a line as each is done.
+ * Many requests over a connection: a request per line, and a line of answer at the end of each.
  *
- * libmicrohttpd answers when it has the whole body, so until then records wait in a file that has no name.  Requests
- * are taken from the body only while there is room for them; so neither side can make the other, or us, hold more than
- * some ceilings, however many lines there are.
+ * libmicrohttpd answers after the whole body, so until then records wait in a file without a name.  Requests are taken
+ * from the body only while there is room; so neither side can make the other, or the daemon, hold more than some
+ * ceilings, at any number of lines.
  */
 #include "front/service/bulk.h"
 
@@ -12,37 +12,37 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LIVE_MAX 256                       /* of one connection at once; more lines wait in the socket */
+#define LIVE_MAX 256                       /* of a connection at once; more lines wait in the socket */
 #define LINE_MAX_BYTES (16 * MIB)
-#define LINES_AT_ONCE 4                    /* taken from a body in one step of the event loop */
-#define LINE_KEPT (64 * KIB)               /* bytes of the buffer that is kept for the next line */
-#define SPOOL_MAX (4 * GIB)                /* records that wait; then lines are answered without being run */
+#define LINES_AT_ONCE 4                    /* taken from a body in a step of the event loop */
+#define LINE_KEPT (64 * KIB)               /* bytes of the buffer kept for the next line */
+#define SPOOL_MAX (4 * GIB)                /* waiting records; then lines are answered without being run */
 #define ID_MAX 256
 #define READ_AT_ONCE (64 * KIB)
-#define WRITE_AT_ONCE (256 * KIB)          /* bytes of an answer that the loop writes to the file */
+#define WRITE_AT_ONCE (256 * KIB)          /* bytes of an answer written to the file by the loop */
 
 struct bulk {
         struct bulk *next;
         struct service *service;
         const struct bulk_kind *kind;
-        struct http_request *request;      /* NULL: it has gone */
+        struct http_request *request;      /* NULL: the client has gone */
         char tenant[80], key[20], request_id[65];
         struct trace trace;                /* the request's */
         struct buf line;
         struct parse *parse;               /* of the line before, by a helper thread; NULL: no line is parsed */
         struct timer resume;               /* LINES_AT_ONCE lines were taken: continue in another step of the loop */
         struct holder *holder;             /* the tenant, which is charged for lines */
-        uint64_t charged;                  /* bytes of the line that is read, or parsed */
-        bool too_long;                     /* the line that is being read */
+        uint64_t charged;                  /* bytes of the line being read or parsed */
+        bool too_long;                     /* the line being read */
         struct csn_error excess;           /* the share of which the line is too long for; code 0: none */
         uint64_t lines;
         struct bulk_one *first;
         size_t live;
         bool whole;                        /* there are no more lines */
-        bool broken;                       /* an answer is lost, so there is no whole one any more */
+        bool broken;                       /* an answer is lost, so the response cannot be whole */
         int fd;                            /* answers from `sent` to `written` */
         uint64_t sent, written;
-        size_t writes;                     /* helper threads that write answers before `written` */
+        size_t writes;                     /* helper threads writing answers before `written` */
 };
 
 struct bulk_one {
@@ -96,7 +96,7 @@ static void cancel_all(struct bulk *bulk)
                 bulk->kind->cancel(one->job);
 }
 
-/* Nobody gets answers any more. */
+/* The client has gone. */
 static void abandon(struct bulk *bulk)
 {
         bulk->request = NULL;
@@ -107,7 +107,7 @@ static void abandon(struct bulk *bulk)
                 bulk_free(bulk);
 }
 
-/* The bulk may be over and gone after it. */
+/* The bulk may be freed on return. */
 static void send_some(struct bulk *bulk)
 {
         static char bytes[READ_AT_ONCE];
@@ -181,7 +181,7 @@ static void put_error(struct bulk *bulk, uint64_t line, json_t *id, const struct
         put_line(bulk, json);
 }
 
-/* ---- one of them ---- */
+/* ---- requests ---- */
 
 static void one_free(struct bulk_one *one)
 {
@@ -375,7 +375,7 @@ static void on_parsed(void *owner)
                 http_more(bulk->request);
 }
 
-/* A long line goes to the parser whole; the next one gets a buffer of its own. */
+/* A long line goes to the parser whole; the next line gets a buffer of its own. */
 static void take_line(struct bulk *bulk)
 {
         size_t blank = strspn(bulk->line.bytes, " \t\r");
@@ -415,8 +415,8 @@ static void end_line(struct bulk *bulk)
 /* ---- the body ---- */
 
 /*
- * Add a part to the line.  false: lines in progress use up the share of the tenant; the part is taken when one of these
- * lines has ended.  Without lines in progress the whole line is refused.
+ * Add a part to the line.  false: lines in progress use up the share of the tenant; the part is taken at the end of a
+ * line in progress.  Without lines in progress the whole line is refused.
  */
 static bool add_part(struct bulk *bulk, const char *bytes, size_t len)
 {
@@ -514,7 +514,7 @@ void bulk_begin(struct http_request *request, const struct bulk_kind *kind)
         request->whole = on_whole;
 }
 
-/* Whoever has sent all lines gets their records; who is still sending could not be answered before the end of that. */
+/* Clients with all lines sent get their records; other clients could have no answer before the end of their body. */
 void bulks_cancel(struct service *service)
 {
         for (struct bulk *bulk = service->bulks, *next; bulk; bulk = next) {

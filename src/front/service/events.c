@@ -1,8 +1,8 @@
 /*
- * The events of a run, numbered from 1, as JSON lines in a buffer with a ceiling; and those who read them.
+ * The events of a run, numbered from 1, as JSON lines in a buffer with a ceiling; and their readers.
  *
- * A reader has a place in the numbers and takes what its client reads, so a slow one costs nothing but its own time.
- * What it wanted to read may be gone by then; it is told how much.
+ * A reader has a place in the numbers and goes on as its client reads, so a slow client costs only its own time.
+ * Events dropped before the client reads on are reported by their number.
  */
 #include "front/service/service.h"
 #include "tools/tools.h"
@@ -10,16 +10,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define RECORD_MAX (2 * MIB)               /* a longer one has to be asked for */
+#define RECORD_MAX (2 * MIB)               /* the client has to ask for a longer record */
 #define END_BEGIN "{\"type\":\"end\",\"record\":"
 
 struct reader {
         struct reader *next;
         struct events *events;
         struct http_request *request;
-        uint64_t after;                    /* the last event that was sent */
+        uint64_t after;                    /* the last event sent */
         bool ndjson;
-        bool once;                         /* what there is, and nothing that comes later */
+        bool once;                         /* only existing events */
         struct timer keepalive;
         uint64_t sent_us;                  /* time of the last event or empty line */
 };
@@ -101,7 +101,7 @@ static bool send_lost(struct reader *reader, uint64_t first)
         return send_line(reader, 0, json, (size_t)len);
 }
 
-/* What the client has room for. */
+/* Send as far as the client has room. */
 static void pump(struct reader *reader)
 {
         const struct events *events = reader->events;
@@ -207,7 +207,7 @@ static void drop_oldest(struct events *events, size_t wanted)
 }
 
 /*
- * The first key of the text is the type.  One that is longer than all that is kept has a number, and is lost.
+ * The first key of the text is the type.  A text longer than the whole buffer gets a number, and is lost.
  */
 void events_add(struct events *events, const char *text, size_t len)
 {
@@ -292,7 +292,7 @@ void events_output(struct events *events, int stream, const void *bytes, size_t 
         buf_done(&all);
 }
 
-/* What is left of the output, which is no whole character. */
+/* The rest of the output, an incomplete character. */
 static void end_output(struct events *events)
 {
         for (int stream = 1; stream <= 2; stream++)
@@ -320,7 +320,7 @@ void events_end(struct events *events, const char *record, size_t len)
         buf_done(&text);
 }
 
-/* ---- what is kept ---- */
+/* ---- retained bytes ---- */
 
 static size_t share_of(const char *tenant)
 {

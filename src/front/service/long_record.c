@@ -9,7 +9,7 @@
 void long_record_init(struct long_record *record, const struct store_room *room)
 {
         *record = (struct long_record){ .use = { .room = *room }, .fd = -1 };
-        record->use.room.file_max = 0;   /* a limit of files that clients keep */
+        record->use.room.file_max = 0;   /* a limit for files of clients */
 }
 
 static int write_incoming(struct long_record *record, struct store *store, const char *tenant, const char *text,

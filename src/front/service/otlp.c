@@ -8,12 +8,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SEND_MS 10000L                     /* one attempt; OTEL_EXPORTER_OTLP_TIMEOUT's default */
+#define SEND_MS 10000L                     /* of an attempt; OTEL_EXPORTER_OTLP_TIMEOUT's default */
 #define RETRY_US_MAX 30000000ULL
 #define BATCH_BYTES_MAX (16 * MIB)
 #define ANSWER_MAX (64 * KIB)
 #define ATTRIBUTE_MAX 1000                 /* bytes of a text */
-#define LOOK_US 20                         /* that two clocks may be apart */
+#define LOOK_US 20                         /* largest distance of the two clocks' readings */
 #define LOOKS_MAX 10
 
 struct queued {
@@ -72,8 +72,8 @@ static json_t *moment(uint64_t us, uint64_t clock_began_us)
 }
 
 /*
- * When our clock began, in microseconds since 1970.  Who is interrupted between two looks looks again, or spans of one
- * trace would not fit.
+ * When our clock began, in microseconds since 1970.  After an interruption between two readings both clocks are read
+ * again, or spans of a trace would not fit.
  */
 static uint64_t clock_began_us(void)
 {
@@ -174,7 +174,7 @@ struct otlp_counts otlp_counts(const struct otlp *otlp)
                     : (struct otlp_counts){ 0 };
 }
 
-/* ---- what became of a batch ---- */
+/* ---- results of batches ---- */
 
 /* A collector may take some spans of a request and refuse others. */
 static uint64_t rejected(const struct otlp *otlp)
@@ -187,7 +187,7 @@ static uint64_t rejected(const struct otlp *otlp)
         return min_u64(n, otlp->batch);
 }
 
-/* Of what the specification says may be sent again. */
+/* Retryable, by the specification. */
 static bool may_go_again(CURLcode code, long status)
 {
         if (code != CURLE_OK)
@@ -244,7 +244,7 @@ static void over(struct fetch *fetch, long status, const char *why, CURLcode cod
 static size_t on_answer(char *bytes, size_t size, size_t n, void *owner)
 {
         struct otlp *otlp = owner;
-        /* What is longer is read and not kept. */
+        /* The rest of a longer answer is read and dropped. */
         buf_add(&otlp->answer, bytes, size * n);
         return size * n;
 }
@@ -281,7 +281,7 @@ static int hex(char c)
                                              : -1;
 }
 
-/* Percent signs away, in place.  False: one of them, or a byte, is not allowed in a header. */
+/* Decode percent signs, in place.  False: a percent sign or a byte is not allowed in a header. */
 static bool decode(char *text)
 {
         char *to = text;
@@ -309,8 +309,7 @@ static char *trim(char *text)
 }
 
 /*
- * "NAME=VALUE,NAME=VALUE", as OTEL_EXPORTER_OTLP_HEADERS has it.  The value is never part of an error: it may be
- * secret.
+ * "NAME=VALUE,NAME=VALUE", as in OTEL_EXPORTER_OTLP_HEADERS.  The value may be secret, and is never part of an error.
  */
 static int add_headers(struct otlp *otlp, const char *given, struct csn_error *err)
 {
@@ -406,7 +405,7 @@ int otlp_open(struct loop *loop, const struct settings *settings, struct otlp **
 
 /* ---- the end ---- */
 
-/* Nothing else is to be done any more, so this may wait.  A name that was never resolved is not resolved now. */
+/* Nothing else is to be done any more, so this may wait.  A name never resolved is not resolved now. */
 static void send_rest(struct otlp *otlp)
 {
         uint64_t end_ms = clock_ms() + OTLP_END_MS;

@@ -11,7 +11,7 @@
 
 /* ---- in a helper thread, or at once ---- */
 
-/* An id is told as a text if it is a larger integer than JSON has here. */
+/* An id too large for an integer of JSON here is reported as a text. */
 static json_t *take_member(json_t *json, const char *name)
 {
         json_t *member = json_object_get(json, name);
@@ -110,7 +110,7 @@ static void on_released(struct job *job)
         free(job->owner);
 }
 
-/* A tree has as many parts as the text had values, so a helper thread frees it, too; and a struct that nobody took. */
+/* A tree has as many parts as the text had values, so a helper thread frees the tree, too, and an untaken struct. */
 static void parse_release(struct parse *parse)
 {
         parse->job = (struct job){ .work = release, .done = on_released, .owner = parse };

@@ -1,14 +1,14 @@
 /*
- * GET /readyz: the last known ability to run a program.  Runs over HTTP tell it.  Where none did so for a while, or the
- * last one could not begin, a small program is run before the answer; for a host that cannot run anything gets no
- * requests that would show otherwise.
+ * GET /readyz: the last known ability to run a program, from runs over HTTP.  After a while without a run, or after a
+ * run unable to begin, a small program is run before the answer; for a host unable to run anything gets no requests to
+ * show otherwise.
  */
 #include "front/service/service.h"
 
 #include <stdio.h>
 
-#define GOOD_US 30000000ULL                /* how long a run that began proves that others can */
-#define BAD_US 1000000ULL                  /* how long one proves the opposite */
+#define GOOD_US 30000000ULL                /* how long a started run proves the ability */
+#define BAD_US 1000000ULL                  /* how long a run proves the opposite */
 #define PROBE_MS 10000
 #define CONTROLLERS 3                      /* memory, cpu, pids */
 
@@ -39,13 +39,13 @@ void service_error_of(const struct run_result *result, struct csn_error *ret)
         err_set(ret, code, 0, "%s", HAS(result, run_result, error) ? result->error.message : "the run could not begin");
 }
 
-/* Others run; where none does and there is no capacity all the same, something has been used up that runs need. */
+/* Others run.  A lack of capacity without any run means an exhausted resource. */
 static bool is_only_full(const struct service *service, const struct run_result *result)
 {
         return result->status == status_CAPACITY && engine_running(service->engine) > 0;
 }
 
-/* The small program has the daemon's own limits, so its boundary shows what the daemon can enforce. */
+/* The small program has the daemon's own limits, so its boundary shows the enforceable limits. */
 static void note_boundary(struct service_ability *ability, const struct run_result *result)
 {
         const struct boundary *boundary = &result->boundary;
@@ -65,8 +65,8 @@ static void learn(struct service *service, const struct csn_error *why)
 }
 
 /*
- * A full host can run programs, and a request may ask for what this host does not have: only the small program proves
- * that none can run.
+ * A full host can run programs, and a request may ask for something missing on this host: only the small program
+ * proves the inability.
  */
 void service_note_run(struct service *service, const struct run_result *result)
 {
@@ -78,7 +78,7 @@ void service_note_run(struct service *service, const struct run_result *result)
                 ability->known = false;   /* the supervisor of a lost run is gone */
 }
 
-/* A supervisor that ended since then may have no successor. */
+/* A supervisor ended since then may have no successor. */
 static bool is_known(const struct service *service)
 {
         const struct service_ability *ability = &service->ability;
@@ -89,7 +89,7 @@ static bool is_known(const struct service *service)
                clock_us() - ability->at_us < (ability->why.code ? BAD_US : GOOD_US);
 }
 
-/* Why nothing can be begun, by what is known.  Errors: CSN_E_BUSY, and those of the last run. */
+/* Why nothing can be begun, as far as known.  Errors: CSN_E_BUSY, and the error of the last run. */
 static int judge(const struct service *service, struct csn_error *err)
 {
         const struct service_ability *ability = &service->ability;

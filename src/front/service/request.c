@@ -1,5 +1,5 @@
 /*
- * What the other files of the service and all fronts ask first: the service of a request, its key, the limits of its
+ * Used by all fronts and by the service's other files: the service of a request, its key, the limits of its
  * tenant, and whether any job goes on.
  */
 #include "front/service/service.h"
@@ -18,7 +18,7 @@ const struct store_key *service_key(const struct http_request *request)
         return request->key;
 }
 
-/* As service_admit() has it: without a key a user of this host has all rights if he is root or the daemon's user. */
+/* As in service_admit(): without a key a user of this host has all rights if he is root or the daemon's user. */
 bool service_is_admin(const struct http_request *request)
 {
         const struct service *service = service_of(request);
@@ -105,7 +105,7 @@ int service_tenant_has_cpu_time(const struct service *service, const char *tenan
                 return 0;
         if (runs_used_until(service->store, tenant, now_ms - SERVICE_DAY_MS, cpu_ms_per_day, &until_ms, err) < 0)
                 return -err->code;
-        if (!until_ms)   /* programs that are still running use up the rest */
+        if (!until_ms)   /* running programs use up the rest */
                 until_ms = now_ms;
         *ret_limit = (struct http_limit){ .name = QUOTA_CPU, .limit = cpu_ms_per_day, .current = cpu_ms,
                                           .reset_s = (uint64_t)(until_ms + SERVICE_DAY_MS - now_ms + 999) / 1000 };
@@ -131,8 +131,8 @@ struct store_room service_room(const struct http_request *request)
 }
 
 /*
- * 413 for a file that would be too large at any time.  Where there is no room for what could be kept at another, the
- * fault is not the request's (RFC 4918, 11.5): 507.
+ * 413 for a file too large at any time.  A lack of room at the moment is not the fault of the request (RFC 4918, 11.5):
+ * 507.
  */
 void service_fail_room(struct http_request *request, const struct csn_error *error)
 {

@@ -1,6 +1,6 @@
 /*
- * Files that outlive a run, as the engine wants them (struct run_storage), and volumes (struct volume_source); and what
- * is left of them by time and by crashes.
+ * Files outliving a run, for the engine (struct run_storage), and volumes (struct volume_source); and the removal of
+ * expired files and of leftovers of crashes.
  */
 #include "front/service/service.h"
 #include "front/service/workspace.h"
@@ -9,7 +9,7 @@
 
 #include "engine/output/files.h"
 
-/* A file whose content is written; in the run's arena. */
+/* A file with its content written; in the run's arena. */
 struct kept {
         struct kept *next;
         struct incoming *incoming;
@@ -42,7 +42,7 @@ static int open_content(const struct storage *storage, const char *id, struct ar
         return there ? 0 : err_field(err, "/files", "file \"%.60s\" does not exist or has expired", id);
 }
 
-/* The content is opened, too: a row whose content is lost is no file. */
+/* The content is opened, too: a row without content is no file. */
 static int on_find(void *owner, const char *id, struct arena *arena, struct launch_kept *ret, struct csn_error *err)
 {
         struct store_file file;
@@ -326,7 +326,7 @@ static int on_find_volume(void *owner, const char *owner_key, struct wire_volume
         return rc;
 }
 
-/* What a dead daemon began to make or to remove. */
+/* A volume which a dead daemon began to make or to remove. */
 struct leftover {
         struct volume_query query;
         struct store *store;

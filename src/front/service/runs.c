@@ -1,4 +1,4 @@
-/* Runs over HTTP: waited for, started and asked for later, or watched as they go on. */
+/* Runs over HTTP: waited for, started and asked for later, or watched. */
 #include "front/service/run.h"
 
 #include "engine/output/render.h"
@@ -7,7 +7,7 @@
 
 /* ---- their life ---- */
 
-/* Bytes that a run that is over holds, in memory and in a file that the store does not count. */
+/* Bytes of an ended run, in memory and in a file not counted by the store. */
 static size_t retained_bytes(const struct service_run *one)
 {
         return one->record.len + (one->file.fd >= 0 ? one->file.size : 0) + events_bytes(&one->events);
@@ -43,7 +43,7 @@ static void on_expiry(struct timer *timer)
         service_run_free(timer->owner);
 }
 
-/* Of those that are over, of whoever has most: the list has the newest first.  Then of anybody. */
+/* The oldest ended run of a tenant with at least `least` bytes, else of any tenant: the list has the newest first. */
 static struct service_run *oldest_of(const struct service *service, size_t least)
 {
         struct service_run *oldest = NULL;
@@ -69,7 +69,7 @@ static void on_output(void *owner, int stream, const void *bytes, size_t len)
                 one->responder->output(one->own, stream, bytes, len);
 }
 
-/* A run that is watched has no responder with displays. */
+/* A watched run has no responder with displays. */
 static display_encoder *find_encoder(void *owner)
 {
         const struct service_run *one = owner;
@@ -87,7 +87,7 @@ static void on_display(void *owner, const char *text, size_t len)
                 one->responder->display(one->own, text, len);
 }
 
-/* For clients that ask after a restart of the daemon. */
+/* For questions after a restart of the daemon. */
 static void keep(struct service_run *one)
 {
         struct csn_error err;
@@ -112,7 +112,7 @@ void service_run_answer_name(struct service_run *one, int http, const char *text
         one->name = NULL;
 }
 
-/* Of a request that came to nothing: sent again, it is carried out. */
+/* For a request not carried out: a repetition with the same key is carried out. */
 void service_run_drop_name(struct service_run *one)
 {
         struct csn_error err;
@@ -148,7 +148,7 @@ static void answer_waiting(struct service_run *one, const struct run_result *res
         one->record = (struct buf){ 0 };
 }
 
-/* Perhaps in a helper thread.  Where a responder answers, and nobody asks later, no record is needed. */
+/* Perhaps in a helper thread.  With an answer of a responder, and without later questions, no record is needed. */
 static void on_encode(void *owner, const struct run_result *result)
 {
         struct service_run *one = owner;
@@ -167,7 +167,7 @@ static void on_encode(void *owner, const struct run_result *result)
                 long_record_write(&one->file, one->service->store, one->tenant, one->record.bytes, one->record.len);
 }
 
-/* What lists show of a run whose request is freed. */
+/* Fields of lists for a run with a freed request. */
 static void note_end(struct service_run *one, const struct run_result *result)
 {
         one->status = result->status;
@@ -187,7 +187,7 @@ static void on_done(void *owner, const struct run_result *result)
                 service_run_drop_name(one);
         else if (one->recorded)
                 service_run_answer_name(one, MHD_HTTP_OK, one->record.bytes, one->record.len);
-        /* Last, for its place in the journal goes with it. */
+        /* Last, because the audit gives up the run's place in the journal. */
         audit_run(service->store, &(struct log_context){ .request = one->request_id, .trace = one->trace.id,
                                                          .owner = one->tenant }, one->key, one->run, result);
         trace_run(service, &one->trace, one->run, result);
@@ -232,7 +232,8 @@ static void on_told(void *owner, json_t *event)
 static const struct run_listener listener = { on_told };
 
 /*
- * Nobody waits for the record any more; but whoever named his request lost its answer perhaps, and asks for it again.
+ * No client waits for the record any more.  With an Idempotency-Key the run goes on: the client may have lost the
+ * answer, and may repeat the request.
  */
 static void on_gone(struct http_request *request)
 {
@@ -327,7 +328,7 @@ struct service_run *service_run_new(struct http_request *request, struct run *ru
         return one;
 }
 
-#define RETRY_S 1                          /* a run that waits may be over at any moment */
+#define RETRY_S 1                          /* a waiting run may be over at any moment */
 
 int service_begin_run(const struct http_request *request, struct run *run, struct http_limit *ret_limit,
                       struct csn_error *err)
@@ -390,7 +391,7 @@ void service_run_wait(struct service_run *one, struct http_request *request)
         request->room = on_room;
 }
 
-/* It is in the audit from here on, whatever becomes of this process. */
+/* From here on the run is in the audit, also after a crash of the process. */
 int service_run_begin(struct service_run *one, struct csn_error *err)
 {
         const struct log_context about = { .request = one->request_id, .trace = one->trace.id, .owner = one->tenant };

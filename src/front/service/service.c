@@ -25,7 +25,7 @@ void *service_state_of(const struct service *service, const char *name)
         return service->states[i];
 }
 
-/* Calls a hook of all fronts that have it, from the last to the first. */
+/* Calls a hook of all fronts with the hook, from the last to the first. */
 #define CALL_HOOK(service, hook) \
         for (size_t left_ = fronts_n((service)->fronts); left_ > 0; left_--) \
                 if ((service)->fronts[left_ - 1]->hook) \
@@ -39,7 +39,7 @@ static size_t fronts_n(const struct front *const *fronts)
         return n;
 }
 
-/* One table of the routes of all fronts, in which requests are looked up. */
+/* Join the routes of all fronts in a table, in which requests are looked up. */
 static void join_fronts(struct service *service)
 {
         static const struct http_route end = { .path = NULL };
@@ -119,7 +119,7 @@ static void on_ended(void *owner)
 
 /* ---- in order ---- */
 
-/* Whether anybody has a key that can be used. */
+/* Whether a usable key exists. */
 static int has_keys(struct store *store, bool *ret, struct csn_error *err)
 {
         struct arena arena = { 0 };
@@ -286,7 +286,7 @@ void service_close(struct service *service)
         CALL_HOOK(service, stop);
         service_runs_close(service);
         http_close(service->local);
-        service->local = NULL;                 /* a request of the other one that is cut asks whether all is idle */
+        service->local = NULL;                 /* a request cut by the next http_close() asks whether all is idle */
         http_close(service->http);
         service->http = NULL;
         http_close(service->inner);

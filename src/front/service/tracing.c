@@ -1,7 +1,7 @@
 /*
- * What collectors of spans are told: one span for each request, below it one for each run, below that one for each
- * stage. Names and keys are OpenTelemetry's where it has some (semantic conventions), and begin with caisson. where
- * not.  Code, output and keys are in none of them.
+ * Spans for collectors: a span for each request, below the request a span for each run, below the run a span for each
+ * stage.  Names and keys are OpenTelemetry's (semantic conventions); others begin with "caisson.".  No span has code,
+ * output or keys.
  */
 #include "front/service/service.h"
 
@@ -28,7 +28,7 @@ static void add_number(json_t *attributes, const char *key, uint64_t number)
 
 void trace_admitted(const struct service *service, struct http_request *request)
 {
-        /* Who asks for /metrics each second has no use for a trace of that; one that wants it says so. */
+        /* A poll of /metrics each second needs no trace; a client asks for a trace by its header traceparent. */
         if (service->otlp && !request->trace.parent[0] && strncmp(request->path, "/v1/", 4) == 0)
                 request->trace.sampled = true;
 }
@@ -51,7 +51,7 @@ void trace_request(const struct service *service, const struct http_request *req
         add_text(attributes, "caisson.tenant", request->tenant);
         if (answer)
                 add_number(attributes, "http.response.status_code", answer);
-        /* Of a server only what is the server's fault is an error. */
+        /* In the span of a server only the server's own fault is an error. */
         const char *error = !answer ? "client_gone" : answer >= 500 ? status : NULL;
         add_text(attributes, "error.type", error);
         otlp_add(service->otlp, &(struct span){ .trace = &request->trace, .name = name, .kind = SPAN_SERVER,

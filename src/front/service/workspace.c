@@ -1,4 +1,4 @@
-/* Folders of workspaces: making, locking, counting and removing them; see workspace.h. */
+/* Folders of workspaces: made, locked, counted and removed; see workspace.h. */
 #include "front/service/workspace.h"
 
 #include <dirent.h>
@@ -9,8 +9,8 @@
 
 #include "engine/output/files.h"
 
-#define GONE_PREFIX "gone."                /* the tree of one is being removed */
-#define CLEAN_US 2000                      /* microseconds of one workspace_clean() */
+#define GONE_PREFIX "gone."                /* of a workspace being removed */
+#define CLEAN_US 2000                      /* microseconds of a workspace_clean() */
 
 static int open_root(const struct store *store, struct csn_error *err)
 {
@@ -28,7 +28,7 @@ static int make_folder(int dir_fd, const char *name)
         return mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST ? -1 : open_folder(dir_fd, name);
 }
 
-/* What somebody who died had not finished.  Only who has the lock may. */
+/* Remove the unfinished files of a dead process.  Only with the lock. */
 static void empty(int dir_fd)
 {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int lock_folder(struct store *store, const char *id, struct workspace *re
         return 0;
 }
 
-/* The row first: a folder without one is nobody's, and would be swept. */
+/* The row first: a folder without a row would be swept. */
 int workspace_take(struct store *store, const char *tenant, const char *user, const char *name,
         const struct store_room *room, struct workspace *ret, struct csn_error *err)
 {
@@ -93,7 +93,7 @@ static void leave(struct workspace *workspace)
         fd_close(&workspace->dir);
 }
 
-/* A workspace that is left, and not weighed. */
+/* A workspace left before it is weighed. */
 struct leaving {
         struct job job;
         struct workspace workspace;
@@ -184,9 +184,9 @@ void workspace_remove(const struct store *store, const char *gone)
                 io_remove_tree(root, gone);
 }
 
-/* ---- what is old, and what was left ---- */
+/* ---- expiry and leftovers ---- */
 
-/* The folder of a workspace that has expired. */
+/* The folder of an expired workspace. */
 struct expired {
         struct job job;
         const struct store *store; /* is closed after the helper threads have ended */
@@ -199,7 +199,7 @@ static void work_remove(struct job *job)
         workspace_remove(expired->store, expired->gone);
 }
 
-/* A folder whose job is dropped is there at the next start of a daemon. */
+/* The folder of a dropped job is there at the next start of a daemon. */
 static void on_removed(struct job *job)
 {
         free(job->owner);
@@ -230,7 +230,7 @@ int workspace_clean(struct store *store, struct workers *workers, uint64_t keep_
         for (size_t i = 0; rc == 0 && i < n; i++) {
                 rc = expire(store, workers, &list[i], err);
                 gone += rc == 0;
-                rc = rc == -CSN_E_BUSY ? 0 : rc;   /* then it is used, and not old any more */
+                rc = rc == -CSN_E_BUSY ? 0 : rc;   /* a workspace in use is not old any more */
                 if (gone && clock_us() >= until_us)
                         break;
         }
@@ -239,7 +239,7 @@ int workspace_clean(struct store *store, struct workers *workers, uint64_t keep_
         return rc;
 }
 
-/* What they take was not counted. */
+/* Weigh the workspaces still in use at the end of the daemon before. */
 static int sweep_rows(struct store *store, struct csn_error *err)
 {
         size_t n = 0, noted = 1;
