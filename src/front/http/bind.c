@@ -1,4 +1,4 @@
-/* Where http.h listens: addresses as people write them. */
+/* Addresses for listeners of http.h, as written by people. */
 #include "front/http/http.h"
 
 #include <arpa/inet.h>

@@ -1,13 +1,13 @@
 /*
- * The connections of a listener: slow clients are closed, and idle ones make room for new clients.
+ * The connections of a listener: slow clients are closed, and idle clients make room for new clients.
  *
  * A connection is in one of five states (struct http_client).  The lists of the first three are ordered by time, so
- * the deadlines of thousands of connections need one timer, and each event costs the same however many there are.
+ * the deadlines of thousands of connections need one timer, and each event costs the same at any number of connections.
  *
- * When the listener is nearly full, each new connection closes another one: the oldest without a head, or the longest
- * idle one.  Of the first CANDIDATES of the list, a connection of the address or user with most connections is closed:
+ * When the listener is nearly full, each new connection closes another: the oldest without a head, or the longest
+ * idle.  Of the first CANDIDATES of the list, a connection of the address or user with most connections is closed:
  * a client with few connections is not closed for a client with thousands.  A connection with a request in progress is
- * never closed for another; how many of them a tenant may have is its share (SHARE_REQUESTS).
+ * never closed for another; a tenant's requests in progress are bounded by its share (SHARE_REQUESTS).
  */
 #include "front/http/http_private.h"
 
@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 
 #define CANDIDATES 16
-#define SPARE_PART 16                      /* this part of all connections is kept free for new ones, */
+#define SPARE_PART 16                      /* this part of all connections is kept free for new clients, */
 #define SPARE_MAX 64                       /* and at most so many */
-#define DEADLINE_MIN_US 10000              /* deadlines that are nearer than this are served together */
+#define DEADLINE_MIN_US 10000              /* deadlines nearer than this are served together */
 
 /* ---- lists ---- */
 
@@ -42,7 +42,7 @@ static void join_list(struct http_client *client)
         list->n++;
 }
 
-/* Microseconds that a client may spend in a state. */
+/* The longest time of a client in a state, in microseconds. */
 static uint64_t state_us(const struct http *http, unsigned state)
 {
         const struct http_options *options = &http->options;
@@ -83,7 +83,7 @@ void http_client_enter(struct http_client *client, unsigned state)
 
 /* ---- closing ---- */
 
-/* No answer of ours has begun, so this one is whole. */
+/* No other answer has begun, so this answer is whole. */
 static void send_timeout(const struct http_client *client)
 {
         static const char body[] = "{\"type\":\"/problems#request_timeout\",\"title\":\"Request Timeout\",\"status\":408,"
@@ -136,7 +136,7 @@ static void on_deadline(struct timer *timer)
         arm(http);
 }
 
-/* The client to close: of the oldest few, the one whose address or user has most connections. */
+/* The client to close: of the oldest few, a client of the address or user with most connections. */
 static struct http_client *find_victim(const struct http_clients *list, const struct http_client *newest)
 {
         struct http_client *victim = NULL;
@@ -156,7 +156,7 @@ static void make_room(struct http *http, const struct http_client *newest)
                 return;
         const struct http_clients *fresh = &http->clients[CLIENT_NEW], *idle = &http->clients[CLIENT_IDLE];
         struct http_client *victim = NULL;
-        /* Few connections without a head are clients that have just come, and their heads are on the way. */
+        /* Few connections without a head are new clients, and their heads are on the way. */
         if (fresh->n > spare || !idle->n)
                 victim = find_victim(fresh, newest);
         if (!victim)
@@ -167,7 +167,7 @@ static void make_room(struct http *http, const struct http_client *newest)
 
 /* ---- beginning and end ---- */
 
-/* "address 192.0.2.1", "address 2001:db8:0:1::/64" (the part of IPv6 that one client has for itself), or "user 1000". */
+/* "address 192.0.2.1", "address 2001:db8:0:1::/64" (a client's own part of IPv6), or "user 1000". */
 static struct holder *find_peer(struct http *http, struct MHD_Connection *connection, int fd)
 {
         const union MHD_ConnectionInfo *info =

@@ -1,5 +1,5 @@
 /*
- * The socket of a request: suspend and resume its connection, and notice that its client closes it.
+ * The socket of a request: suspend and resume its connection, and notice the end of its client.
  *
  * Of the folder this file calls clients.c alone.  http->timer, which http_reschedule() arms, runs libmicrohttpd from
  * server.c.
@@ -10,7 +10,7 @@
 
 #define RESCHEDULE_US 50000
 
-/* Its work is done from the loop, and never from within one of its own callbacks. */
+/* libmicrohttpd does its work from the loop, and never from within its own callbacks. */
 void http_reschedule(struct http *http)
 {
         http->kicked = true;
@@ -34,8 +34,8 @@ void http_resume(struct http_request *request)
 }
 
 /*
- * libmicrohttpd waits for edges, and takes a short read for the end of what there is; so an end that came behind the
- * last bytes is seen only when the connection is idle for too long.  One that was resumed is read from again.
+ * libmicrohttpd waits for edges, and takes a short read for the end of the available bytes; so an end behind the last
+ * bytes is seen only when the connection is idle for too long.  A resumed connection is read from again.
  */
 void http_on_reschedule(struct timer *timer)
 {
@@ -48,7 +48,7 @@ void http_on_reschedule(struct timer *timer)
         loop_timer(request->http->loop, timer, RESCHEDULE_US);
 }
 
-/* Nothing is read from a connection that is suspended, so its end would not be noticed. */
+/* Nothing is read from a suspended connection, so its end would not be noticed. */
 static void on_socket(struct watch *watch, uint32_t events)
 {
         struct http_request *request = watch->owner;

@@ -1,8 +1,8 @@
 /*
- * What RFC 9110 and 9112 demand of the head of a request and libmicrohttpd lets through.
+ * Checks of a request's head demanded by RFC 9110 and 9112, and missing in libmicrohttpd.
  *
- * A head or a chunk that a proxy in front of the daemon could read in another way than the daemon hides a second
- * request in the body of the first one, so it is refused and the connection ends.
+ * If a proxy in front of the daemon could read a head or a chunk in another way than the daemon, a second request may
+ * be hidden in the body of the first, so the request is refused and the connection ends.
  */
 #include "front/http/http_private.h"
 
@@ -14,19 +14,19 @@
 
 struct head {
         unsigned hosts, lengths, codings;
-        bool chunked;                      /* the last Transfer-Encoding is that, and that alone */
-        const char *wrong;                 /* a field name that is no token */
-        const char *control;               /* the name of a field whose value has a control character */
-        const char *length;                /* of a Content-Length that is no number */
+        bool chunked;                      /* the last Transfer-Encoding is "chunked" alone */
+        const char *wrong;                 /* a field name, not a token */
+        const char *control;               /* the name of a field with a control character in its value */
+        const char *length;                /* of a Content-Length without a number */
         const char *cut;                   /* the name of a field with more behind its value than the end of its line */
-        const char *end, *last;            /* of the value that was looked at last, and its name; first the version */
+        const char *end, *last;            /* of the last value checked, and its name; first the version */
 };
 
 /*
- * libmicrohttpd ends a value at a NUL, and joins lines of one value elsewhere (obs-fold); names and values are in the
- * buffer that the head was read into, where CR and LF have become NULs.  So a value has been cut or moved, or its line
- * ends with LF alone, unless exactly these, and blanks, are between it and what comes next: CR and LF of its line, and
- * of the empty line behind the last one.
+ * libmicrohttpd ends a value at a NUL, and joins lines of a value elsewhere (obs-fold); names and values are in the
+ * read buffer of the head, where CR and LF have become NULs.  Between a value and the next name are blanks and exactly
+ * the NULs of its line end, behind the last value also the NULs of the empty line.  Otherwise the value has been cut or
+ * moved, or its line ends with LF alone.
  */
 static bool is_line_end(const char *at, const char *next, size_t wanted)
 {
@@ -47,7 +47,7 @@ static void look_behind(struct head *head, const char *next, size_t wanted)
                 head->cut = head->last;
 }
 
-/* RFC 9110, 5.5: a reader that ends a value at such a character sees another one than a reader that does not. */
+/* RFC 9110, 5.5: some readers end a value at such a character, and see another value than the rest. */
 static bool has_control(const char *value, size_t len)
 {
         for (size_t i = 0; i < len; i++)
@@ -82,8 +82,8 @@ static enum MHD_Result look_at(void *owner, enum MHD_ValueKind kind, const char 
 }
 
 /*
- * libmicrohttpd keeps target and version in the buffer that the request line was read into, so a target that is shorter
- * than the space between the two has a NUL in it.
+ * libmicrohttpd keeps target and version in the read buffer of the request line, so a target shorter than the space
+ * between the two has a NUL inside.
  */
 static bool has_whole_target(const struct http_request *request, const char *target, const char *version)
 {
@@ -94,7 +94,7 @@ static bool has_whole_target(const struct http_request *request, const char *tar
                 (size_t)(version - target) == strlen(request->received_uri) + 1;
 }
 
-/* The end of the body is told once and in one way (RFC 9112, 6.1 and 6.3). */
+/* The head gives the end of the body once and in a single way (RFC 9112, 6.1 and 6.3). */
 static int check_framing(const struct head *head, bool old, unsigned *ret_status, struct csn_error *err)
 {
         if (head->codings && old)
@@ -109,8 +109,8 @@ static int check_framing(const struct head *head, bool old, unsigned *ret_status
 }
 
 /*
- * The target of a request to a proxy, and of any client that likes it, is a whole URI (RFC 9112, 3.2.2).  Its authority
- * and Host have to agree, for routes and rules look at Host.
+ * The target of a request may be a whole URI, as to a proxy (RFC 9112, 3.2.2).  Its authority and Host have to agree,
+ * for routes and rules look at Host.
  */
 static int check_authority(const struct http_request *request, struct csn_error *err)
 {
@@ -205,7 +205,7 @@ int http_check_coding(struct http_request *request, unsigned *ret_status, struct
 
 /* ---- chunks ---- */
 
-/* Whether the line of a chunk's size, without CR and LF, has digits and at most an extension behind them. */
+/* Whether the line of a chunk's size, without CR and LF, has digits and behind the digits at most an extension. */
 static bool is_chunk_line(const char *line, const char *end)
 {
         const char *rest = line;
@@ -240,12 +240,12 @@ void http_took_chunk(struct http_request *request, const char *bytes, size_t len
         request->chunk_end = len > 1 ? bytes + len : NULL;
 }
 
-/* ---- chunks that libmicrohttpd cannot read ---- */
+/* ---- chunks unreadable to libmicrohttpd ---- */
 
 #define LOOK_US 100000
 #define LOOKS_MAX 3
 
-/* No answer of ours has begun, so this one is whole; libmicrohttpd notices the end of the socket. */
+/* No other answer has begun, so this answer is whole; libmicrohttpd notices the end of the socket. */
 void http_refuse_chunk(const struct http_request *request, const char *why)
 {
         static const char answer[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";

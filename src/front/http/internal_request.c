@@ -1,16 +1,16 @@
 /*
- * Requests of our own, which a front asks routes in place of a client; see http_internal_request() in http.h.
+ * Internal requests: from a front to routes, in place of a client; see http_internal_request() in http.h.
  *
- * They have no connection, so what libmicrohttpd does for others is done by a timer of theirs: everything is told from
- * the loop, and never from within a function that was called.
+ * An internal request has no connection, so a timer of its own does the work of libmicrohttpd: everything is reported
+ * from the loop, and never from within a called function.
  */
 #include "front/http/http_private.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#define PIECE_MAX (32 * KIB)               /* bytes of a body that take() gets at once */
-#define ANSWER_PIECE_MAX (256 * KIB)       /* bytes of an answer that are reported in one step of the loop */
+#define PIECE_MAX (32 * KIB)               /* bytes of a body for take() at once */
+#define ANSWER_PIECE_MAX (256 * KIB)       /* bytes of an answer reported in a step of the loop */
 
 /* ---- answers ---- */
 
@@ -57,7 +57,7 @@ static void inner_free(struct http_request *request)
         http->events->ended(http->owner);
 }
 
-/* The next piece of a file.  A file that ends early cuts the answer. */
+/* The next piece of a file.  An early end of the file cuts the answer. */
 static void read_piece(struct http_request *request)
 {
         struct buf *piece = &request->whole_answer;
@@ -72,7 +72,7 @@ static void read_piece(struct http_request *request)
         request->answer_left -= n > 0 ? piece->len : request->answer_left;
 }
 
-/* One piece of an answer that is no stream.  False: no piece follows. */
+/* A piece of an answer without a stream.  False: no piece follows. */
 static bool deliver_piece(struct http_request *request)
 {
         struct buf *answer = &request->whole_answer;
@@ -107,7 +107,7 @@ static bool inner_deliver(struct http_request *request)
                 stream_drop(&request->queue, len);
         }
         http_charge_queue(request);
-        /* Whoever took them may have let go of the request. */
+        /* The receiver of the bytes may have let go of the request. */
         if (request->state == HTTP_GONE)
                 return true;
         http_tell_room(request);
@@ -117,7 +117,7 @@ static bool inner_deliver(struct http_request *request)
         return !more;
 }
 
-/* A piece a step, as from a connection; a receiver that took all of it gets the next one without asking. */
+/* A piece a step, as from a connection; a receiver of a whole piece gets the next without asking. */
 static void take_piece(struct http_request *request)
 {
         size_t len = min_u64(request->body.len - request->body_at, PIECE_MAX);
@@ -127,7 +127,7 @@ static void take_piece(struct http_request *request)
                 http_resume(request);
 }
 
-/* Something of it is to be read, or may be taken. */
+/* Part of the answer is to be read, or part of the body may be taken. */
 static void on_inner(struct timer *timer)
 {
         struct http_request *request = timer->owner;

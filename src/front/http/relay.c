@@ -1,4 +1,4 @@
-/* Heads of requests and answers that are passed on; see relay.h. */
+/* Heads of relayed requests and answers; see relay.h. */
 #include "front/http/relay.h"
 
 #include "net/http_headers.h"
@@ -14,7 +14,7 @@ static bool is_any_of(const char *name, const char *const *names)
         return false;
 }
 
-/* Headers of one connection. */
+/* Headers for a single connection. */
 static bool is_hop(const char *name)
 {
         static const char *const names[] = { "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization",
@@ -22,7 +22,7 @@ static bool is_hop(const char *name)
         return is_any_of(name, names);
 }
 
-/* Whether a text has no control characters and no blanks but these: some servers end a line at a carriage return. */
+/* Whether a text has no control characters and no blanks but `blanks`: some servers end a line at a carriage return. */
 static bool is_plain(const char *text, const char *blanks)
 {
         for (; *text; text++)
@@ -68,7 +68,7 @@ struct head_writer {
 static bool add_header(void *owner, const char *name, const char *value)
 {
         struct head_writer *writer = owner;
-        /* Of two lengths a server may take the other one. */
+        /* Of two lengths a server may take the other. */
         bool length = strcasecmp(name, "Content-Length") == 0;
         if (is_hop(name) || is_any_of(name, writer->rules->drops) ||
                 (length ? writer->chunked || writer->rules->whole : lists_hop(writer->request, name)))
@@ -113,7 +113,7 @@ size_t relay_chunk_head(char text[static RELAY_CHUNK_EXTRA], size_t len)
         return (size_t)snprintf(text, RELAY_CHUNK_EXTRA, "%zx\r\n", len);
 }
 
-/* The last header first, because the header that is set last is sent first. */
+/* The last header first, because the header set last is sent first. */
 static void set_headers(struct http_request *request, const struct http_answer *answer, const char *const *drops)
 {
         for (size_t i = answer->headers_n; i-- > 0;) {

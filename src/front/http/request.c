@@ -1,4 +1,4 @@
-/* A request as it came: its life, identifier, trace context, headers, query and path. */
+/* A received request: its life, identifier, trace context, headers, query and path. */
 #include "front/http/http_private.h"
 
 #include "base/discard.h"
@@ -79,7 +79,7 @@ static enum MHD_Result count_header(void *owner, enum MHD_ValueKind kind, const 
         return MHD_YES;
 }
 
-/* Of two headers nobody knows which is right. */
+/* Of two headers either may be wrong. */
 static void begin_trace(struct http_request *request)
 {
         struct header_count count = { "traceparent", NULL, 0 };
@@ -98,7 +98,7 @@ void http_request_begin(struct http_request *request, const char *method, const 
         begin_trace(request);
 }
 
-/* A file of an answer that is over. */
+/* A file of an ended answer. */
 struct http_file {
         struct http_file *next;
         int fd;
@@ -199,7 +199,7 @@ void *http_owner(const struct http_request *request)
         return request->http->owner;
 }
 
-/* ---- what came ---- */
+/* ---- headers, query and path ---- */
 
 static const char *given(const struct pair *pairs, size_t n, const char *name)
 {

@@ -1,7 +1,7 @@
 /* Routes: match the path, the method and the names of the query of a request against a table of routes. */
 #include "front/http/http_private.h"
 
-/* A segment of a path, decoded; NULL: it has a NUL, or a slash where none may be. */
+/* A segment of a path, decoded; NULL: the segment has a NUL, or a forbidden slash. */
 static char *decode_segment(struct http_request *request, const char *segment, size_t len, bool slashes)
 {
         char *text = arena_copy(&request->arena, segment, len);
@@ -9,7 +9,7 @@ static char *decode_segment(struct http_request *request, const char *segment, s
         return memchr(text, 0, decoded) || (!slashes && memchr(text, '/', decoded)) ? NULL : text;
 }
 
-/* By segments.  What stands for {name} is the request's. */
+/* By segments.  The text for {name} is the request's. */
 static bool match_path(struct http_request *request, const char *pattern, bool slashes)
 {
         const char *path = request->uri;

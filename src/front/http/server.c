@@ -1,7 +1,7 @@
 /*
  * HTTP/1.1 by libmicrohttpd in the event loop: its rounds, its callbacks, and listening; see http.h.
  *
- * connection.c suspends and resumes, request.c reads what came, routing.c finds the route, response.c answers.
+ * connection.c suspends and resumes, request.c reads requests, routing.c finds the route, response.c answers.
  */
 #include "front/http/http_private.h"
 
@@ -11,14 +11,14 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* that did nothing, though libmicrohttpd asked for each of them at once; see http_cut_stuck() */
+/* without effect, though libmicrohttpd asked for each round at once; see http_cut_stuck() */
 #define ROUNDS_MAX 100
-#define SOCKET_UNSENT_MAX (128 * 1024)      /* bytes of one connection that the kernel has and has not sent */
-#define ROUND_US 10000      /* between those that follow; an event of a connection ends the wait */
+#define SOCKET_UNSENT_MAX (128 * 1024)      /* bytes of a connection in the kernel, not sent yet */
+#define ROUND_US 10000      /* between later rounds; an event of a connection ends the wait */
 
 /* ---- libmicrohttpd in our loop ---- */
 
-/* Many rounds did nothing.  Of an answer that is a file, a round sends a part without a callback. */
+/* Many rounds did nothing.  A round sends a part of a file without a callback. */
 static bool is_idle(struct http *http)
 {
         if (++http->rounds < ROUNDS_MAX)
@@ -30,8 +30,8 @@ static bool is_idle(struct http *http)
 }
 
 /*
- * libmicrohttpd stops listening at its maximum of connections, and when accept(2) lacks a descriptor.  It listens again
- * in the round after a connection was closed, and does not ask for that round.
+ * libmicrohttpd stops listening at its maximum of connections, and when accept(2) lacks a descriptor.  libmicrohttpd
+ * listens again in the round after the close of a connection, and does not ask for the round.
  */
 static void look_closed(struct http *http)
 {
@@ -41,7 +41,7 @@ static void look_closed(struct http *http)
         http->connections_n = n;
 }
 
-/* What a callback resumes, libmicrohttpd looks at in its next round, which it does not ask for by itself. */
+/* libmicrohttpd looks at a connection resumed by a callback in its next round, and does not ask for the round. */
 static void run_daemon(struct http *http)
 {
         MHD_UNSIGNED_LONG_LONG ms;
@@ -75,7 +75,7 @@ static void on_timer(struct timer *timer)
 
 /* ---- requests ---- */
 
-/* While the daemon ends nothing is begun; what goes on can still be looked at and ended. */
+/* While the daemon ends nothing is begun; GET, DELETE and routes with BODY_LATE still work. */
 static int refuse_new(const struct http_request *request, unsigned *ret_status, struct csn_error *err)
 {
         const struct http_route *route = request->route;
@@ -93,8 +93,8 @@ static int refuse_length(const struct http_request *request, struct csn_error *e
 }
 
 /*
- * One tenant gets at most half of the total, at any time.  The announced bytes are charged as they arrive, so that an
- * announcement alone takes no share.
+ * A tenant gets at most half of the total, at any time.  The announced bytes are charged on arrival, so an announcement
+ * alone takes no share.
  */
 static int check_length(struct http_request *request, uint64_t announced, unsigned *ret_status, struct csn_error *err)
 {
@@ -111,7 +111,7 @@ static int check_length(struct http_request *request, uint64_t announced, unsign
         return 0;
 }
 
-/* What can be refused by the head alone is, so that nobody has to send a body for nothing. */
+/* Refuse by the head alone as far as possible, so no client has to send a body for nothing. */
 static int check_head(struct http_request *request, const char *method, const char *target, const char *version,
         unsigned *ret_status, struct csn_error *err)
 {
@@ -145,7 +145,7 @@ static int check_head(struct http_request *request, const char *method, const ch
         return check_length(request, announced, ret_status, err);
 }
 
-/* Its first line has come, of which this is the only place that has the path as it was sent. */
+/* The first line of a request has come.  No other callback gets the path as sent. */
 static void *on_uri(void *owner, const char *uri, struct MHD_Connection *connection)
 {
         return http_request_new(owner, connection, uri);
@@ -159,7 +159,7 @@ static enum MHD_Result send_response(struct http_request *request)
         return rc;
 }
 
-/* Hand on, keep or drop bytes of the body; *len becomes the number of those that were not taken. */
+/* Hand on, keep or drop bytes of the body; *len becomes the number of bytes not taken. */
 static enum MHD_Result take_bytes(struct http_request *request, const char *bytes, size_t *len)
 {
         struct csn_error err;
@@ -229,7 +229,7 @@ static void answer_refusal(struct http_request *request, unsigned status, const 
                 http_fail(request, err);
 }
 
-/* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again when it was resumed. */
+/* libmicrohttpd's callback: with the head, with each part of the body, at its end, and again after a resumption. */
 static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection, const char *url, const char *method,
         const char *version, const char *bytes, size_t *len, void **own)
 {
@@ -238,7 +238,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
         unsigned status = 0;
         (void)owner, (void)connection;
         if (request->http->closing)
-                return MHD_NO;   /* came in its last round, and who would be suspended now would never go on */
+                return MHD_NO;   /* from the last round: a request suspended now would never go on */
         request->looks = 0;
         request->http->rounds = 0;
         if (request->state == HTTP_BEGINNING) {
@@ -253,7 +253,7 @@ static enum MHD_Result on_request(void *owner, struct MHD_Connection *connection
                         return request->early && request->response ? send_response(request) : MHD_YES;
                 }
                 answer_refusal(request, status, &err);
-                /* An answer before a body ends the connection, for nobody could tell where the next request begins. */
+                /* An answer before a body ends the connection, for the begin of the next request is unknown. */
                 bool body = http_header(request, "Transfer-Encoding") ||
                         strcmp(http_header(request, "Content-Length") ?: "0", "0") != 0;
                 return body ? send_response(request) : MHD_YES;
@@ -334,7 +334,7 @@ static void on_log(void *owner, const char *fmt, va_list args)
         (void)owner;
         vsnprintf(text, sizeof text, fmt, args);
         text[strcspn(text, "\n")] = 0;
-        /* Clients that leave in the middle of a request or an answer are no news, and could fill the log. */
+        /* Clients leaving in the middle of a request or an answer are no news, and could fill the log. */
         bool left = strncmp(text, "Failed to send", 14) == 0 || strncmp(text, "Connection was closed", 21) == 0;
         log_text(left ? LOG_DEBUG : LOG_INFO, "http: %s", text);
 }
@@ -349,7 +349,7 @@ int http_open(struct loop *loop, int listener, bool ours, const struct http_opti
         };
         http->watch = (struct watch){ .fd = -1, .ready = on_ready, .owner = http };
         http->timer = (struct timer){ .fired = on_timer, .owner = http };
-        /* Unread answers stay in the daemon, where they are counted, and not in the kernel (tcp(7), Linux 3.12). */
+        /* Unread answers stay in the daemon, which counts the bytes, and not in the kernel (tcp(7), Linux 3.12). */
         setsockopt(listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
         http->local = http_note_address(listener, http->address, sizeof http->address);
         if (ours && listen(listener, SOMAXCONN) < 0) {

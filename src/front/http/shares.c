@@ -123,7 +123,7 @@ uint64_t share_held(const struct holder *holder, enum share share)
         return holder->held[share];
 }
 
-/* The largest n with n <= free - (n - held): what would be free after that. */
+/* The largest n with n <= free - (n - held), the rest then free. */
 uint64_t share_limit(const struct holder *holder, enum share share)
 {
         uint64_t held = holder->held[share], left = free_of(holder, share),

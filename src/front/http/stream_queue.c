@@ -1,8 +1,9 @@
 /*
- * The queue of a stream: bytes that the client has not read yet, in blocks; and when its producer has to wait.
+ * The queue of a stream: bytes not read by the client yet, in blocks; and when its producer has to wait.
  *
- * A block is freed as soon as it was read, so the memory of a queue is what waits in it and at most two blocks more.  A
- * buffer that grows by doubling keeps what was read until its end; with hundreds of slow readers that is most of it.
+ * A block is freed after its last byte is read, so the memory of a queue is its unread bytes and at most two blocks
+ * more.  A buffer growing by doubling keeps read bytes until its end; with hundreds of slow readers most bytes in
+ * memory would be read already.
  */
 #include "front/http/http_private.h"
 
@@ -18,7 +19,7 @@ struct http_block {
 static struct http_block *block_new(struct http_queue *queue, size_t len)
 {
         size_t size = queue->len ? BLOCK_SIZE : max_u64(min_u64(len, BLOCK_SIZE), BLOCK_FIRST);
-        struct http_block *block = mem_resize(NULL, sizeof *block + size);   /* without zeros: all of it is written */
+        struct http_block *block = mem_resize(NULL, sizeof *block + size);   /* without zeros: all bytes are written */
         *block = (struct http_block){ .size = size };
         *(queue->last ? &queue->last->next : &queue->first) = block;
         return queue->last = block;

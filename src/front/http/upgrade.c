@@ -1,6 +1,6 @@
 /*
- * Connections that speak something else after 101 (RFC 9110, 15.2.2): libmicrohttpd hands over the socket, and takes it
- * back to close it.  The request lives on as what the connection belongs to.
+ * Connections with another protocol after 101 (RFC 9110, 15.2.2): libmicrohttpd hands over the socket, and takes the
+ * socket back for the close.  The request lives on as the owner of the connection.
  */
 #include "front/http/http_private.h"
 
@@ -13,7 +13,7 @@ struct http_upgrade {
         struct http_request *request;
         struct MHD_UpgradeResponseHandle *handle;
         struct watch watch;
-        struct buf in;                     /* that came and was not taken */
+        struct buf in;                     /* received, and not taken yet */
 };
 
 void upgrade_close(struct http_request *request)
@@ -54,7 +54,7 @@ static void watch_stall(struct http_request *request, bool progress)
                 loop_timer(request->http->loop, &request->reschedule, HTTP_IDLE_S * 1000000ULL);
 }
 
-/* Reads only where what came before was taken, and writes only where something waits. */
+/* Reads only when all received bytes are taken, and writes only when bytes wait. */
 static void listen_on(struct http_upgrade *raw)
 {
         struct csn_error err;
@@ -63,7 +63,7 @@ static void listen_on(struct http_upgrade *raw)
                 log_text(LOG_ERROR, "%s", err.text);
 }
 
-/* False: nothing can be done with it any more. */
+/* False: the connection cannot be used any more. */
 static bool give(struct http_upgrade *raw, const char *bytes, size_t len)
 {
         struct http_request *request = raw->request;
@@ -95,7 +95,7 @@ void upgrade_flush(struct http_request *request)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        break;             /* a connection that is broken says so when it is read from */
+                        break;             /* a broken connection fails at the next read */
                 stream_drop(&request->queue, (size_t)n);
         }
         http_charge_queue(request);
@@ -118,7 +118,7 @@ static void on_ready(struct watch *watch, uint32_t events)
         if (!request->raw || !(events & ~(uint32_t)EPOLLOUT))
                 return;
         if (raw->in.len && events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) {
-                broken(request);           /* who does not read it, and has gone */
+                broken(request);           /* the client has gone, with input not taken */
                 return;
         }
         ssize_t n = recv(watch->fd, bytes, sizeof bytes, MSG_DONTWAIT);
