@@ -1,4 +1,4 @@
-/* What the fronts of other services share; see compat.h. */
+/* Shared by the fronts of other services; see compat.h. */
 #include "front/compat/compat.h"
 
 #include <inttypes.h>
@@ -95,7 +95,7 @@ bool compat_may_run(struct http_request *request, struct run *run)
         return false;
 }
 
-/* ---- how it ended ---- */
+/* ---- endings ---- */
 
 static void ended_by(struct compat_ending *ending, int signal, struct arena *arena)
 {

@@ -1,4 +1,4 @@
-/* Two streams in one text; see interleave.h. */
+/* Two streams in a text; see interleave.h. */
 #include "front/compat/interleave.h"
 
 void interleave_init(struct interleave *lines, size_t max)
@@ -10,7 +10,7 @@ void interleave_init(struct interleave *lines, size_t max)
 }
 
 /*
- * A chunk that would go past the ceiling is added as far as there is room, so that a cut text still has its beginning.
+ * A chunk beyond the ceiling is added as far as there is room, so a cut text still has its beginning.
  */
 static void add(struct buf *buf, const char *bytes, size_t len)
 {

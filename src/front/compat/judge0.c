@@ -1,9 +1,9 @@
 /*
- * The words of Judge0 (judge0/judge0, CE 1.13): submissions, one or many, waited for or asked for by their token, and
- * what its clients look at before: languages, statuses, configuration.
+ * The interface of Judge0 (judge0/judge0, CE 1.13): submissions, alone or in batches, waited for or asked for by their
+ * token, and lists for its clients: languages, statuses, configuration.
  *
- * A token is the id of a run that is kept as those of respond-async are.  What our record has no place for, such as the
- * output that was expected, goes with it as one of its labels; so a submission outlives the daemon as its record does.
+ * A token is the id of a run, kept like a run of respond-async.  Members of a submission without a place in our record,
+ * such as the expected output, go into a label of the record; so a submission outlives the daemon as its record does.
  */
 #include "net/http_headers.h"
 #include "front/compat/compat.h"
@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SPEAKS "1.13.1"                    /* the version whose words these are */
+#define SPEAKS "1.13.1"                    /* the version of the interface */
 #define BATCH_MAX 20
 #define ARGUMENTS_MAX 512
 #define KB 1024.0
@@ -27,7 +27,7 @@ static const struct language *added_of(const struct http_request *request)
         return engine_languages(service_of(request)->engine);
 }
 
-/* Its place in the table; -1: this host does not run it.  added: beside the languages that are always there. */
+/* A language's place in the table; -1: not run on this host.  added: languages beside the built-in languages. */
 static int language_at(const struct language *added, double id)
 {
         const struct language *language;
@@ -86,15 +86,15 @@ struct limit {
         bool whole;
 };
 
-/* The values that a converter uses. */
+/* Values for a converter. */
 struct judge0_context {
-        const struct language *added; /* to the languages that are always there */
+        const struct language *added; /* to the built-in languages */
         struct limits most;
         struct limit limits[LIMITS];
         bool base64; /* texts are in base64 */
 };
 
-/* Times are seconds and sizes kB; what each is where a submission says nothing, and at the most. */
+/* Times are seconds and sizes kB; each limit has its default and its maximum. */
 static void limits_of(const struct http_request *request, struct limit limits[static LIMITS])
 {
         const struct limits *usual = &service_of(request)->settings->limits,
@@ -162,9 +162,9 @@ static void judge0_about(struct http_request *request)
         http_json(request, MHD_HTTP_OK, json_pack("{s:s, s:s}", "version", SPEAKS, "maintainer", "Caisson"));
 }
 
-/* ---- what is wrong with a submission ---- */
+/* ---- flaws of a submission ---- */
 
-/* {"field": ["message"]}, as ActiveModel has them. */
+/* {"field": ["message"]}, as in ActiveModel. */
 static void add_flaw(json_t *flaws, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 static void add_flaw(json_t *flaws, const char *field, const char *fmt, ...)
@@ -210,7 +210,7 @@ static bool is_on(const json_t *json)
                 (text && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0));
 }
 
-/* What the service may be told to do, and ours is told not to; the words are those that it has for that. */
+/* Options of Judge0, forbidden here; the messages are Judge0's own for forbidden options. */
 static void check_options(json_t *flaws, const json_t *asked)
 {
         static const struct { const char *name, *why; bool flag; } rows[] = {
@@ -280,7 +280,7 @@ static double limit_asked(const struct limit *limit, const json_t *asked)
         return number;
 }
 
-/* The extra time is for the program to end by itself; that it took longer is seen all the same. */
+/* The extra time is for the program to end by itself; judge() finds the excess all the same. */
 static json_t *our_limits(const struct judge0_context *context, const json_t *asked)
 {
         const struct limits *most = &context->most;
@@ -313,7 +313,7 @@ static json_t *as_base64(const json_t *text, bool base64)
         return json;
 }
 
-/* What a submission has that its record has not, as the text of a label. */
+/* Members of a submission missing in its record, as the text of a label. */
 static json_t *label_of(const struct judge0_context *context, const json_t *asked)
 {
         static const char *const texts[] = { "source_code", "stdin", "expected_output" };
@@ -430,7 +430,7 @@ static bool take_form(struct http_request *request, struct judge0_form *ret)
 
 #define NOT_TEXT "some attributes for this submission cannot be converted to UTF-8, use base64_encoded=true query parameter"
 
-/* A submission that is waited for; in the run's arena. */
+/* A submission with a waiting client; in the run's arena. */
 struct waited {
         struct judge0_form form;
         char *text;                        /* of the answer */
@@ -532,16 +532,16 @@ static const char *batch_flaw(size_t n)
 }
 
 struct member {
-        struct arena arena; /* the memory of the request; a run takes it over */
+        struct arena arena; /* the memory of the request; a run takes the arena over */
         struct run_request request;
         json_t *flaws; /* NULL: the request can run */
 };
 
-/* The converted body of a batch.  One step of the loop begins one run, for each takes up to some milliseconds. */
+/* The converted body of a batch.  A step of the loop begins one run, for each takes up to some milliseconds. */
 struct batch {
         struct compat_given given; /* an answer, or nothing */
         struct member members[BATCH_MAX];
-        size_t n, at; /* members; those that are begun or refused */
+        size_t n, at; /* members; members begun or refused */
         struct http_request *request;
         struct timer timer;
         json_t *answers;
@@ -610,7 +610,7 @@ static void on_next(struct timer *timer)
                 json_incref(batch->answers));
 }
 
-/* Runs that have begun go on, as after the answer. */
+/* Started runs go on, as after the answer. */
 static void on_batch_gone(struct http_request *request)
 {
         struct batch *batch = request->owner;

@@ -2,7 +2,7 @@
  * Submissions by their tokens.
  *
  * The tokens of a request are answered in their order.  A helper thread reads a long record and writes its answer; the
- * next token follows after that.
+ * next token follows afterwards.
  */
 #include "front/compat/judge0.h"
 
@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-#define AT_ONCE_MAX (32 * KIB)         /* bytes of a record that is read in the loop */
+#define AT_ONCE_MAX (32 * KIB)         /* bytes of a record read in the loop */
 #define SEPARATOR ","
 
 struct lookup {
@@ -21,9 +21,9 @@ struct lookup {
         struct arena arena;
         struct judge0_form form;
         char **tokens;
-        size_t n, at;                  /* tokens; those that are answered */
+        size_t n, at;                  /* tokens; answered tokens */
         struct buf text;               /* the answers of the tokens before `at`, with SEPARATOR between */
-        /* The record of the token at `at`.  A helper thread that reads the record owns `form` and `text`, too. */
+        /* The record of the token at `at`.  A helper thread reading the record owns `form` and `text`, too. */
         struct job job;
         char *record;
         size_t len;
@@ -40,7 +40,7 @@ static void lookup_free(struct lookup *lookup)
         free(lookup);
 }
 
-/* ---- one submission ---- */
+/* ---- a submission ---- */
 
 static void add(struct lookup *lookup, json_t *submission)
 {

@@ -178,7 +178,7 @@ static int signal_id(int number)
         }
 }
 
-/* TypeScript is what has a compiler here and there; output that is too long is there a file that is. */
+/* Only TypeScript has a compiler here and in Judge0; in Judge0 too much output is too large a file (SIGXFSZ). */
 static int judge(const struct run_result *result, const json_t *about, struct compat_ending *ending,
         struct arena *arena)
 {
@@ -244,7 +244,7 @@ static void put_ending(struct judge0_form *form, json_t *answer, const struct ru
         put(form, answer, "finished_at", text_or_null(result->finished_at));
 }
 
-/* One that goes on. */
+/* The state of an unfinished submission. */
 static void put_state(struct judge0_form *form, json_t *answer, const char *state)
 {
         static const char *const empty[] = { "stdout", "stderr", "compile_output", "message", "time", "wall_time",

@@ -1,10 +1,10 @@
-/* Texts that clients of other services write; see parse.h. */
+/* Texts from clients of other services; see parse.h. */
 #include "front/compat/parse.h"
 
 #include <ctype.h>
 #include <math.h>
 
-/* ---- ranges of versions, as npm writes them (node-semver) ---- */
+/* ---- npm's ranges of versions (node-semver) ---- */
 
 #define PART_MAX 0xfffffUL
 #define VERSION(a, b, c) ((uint64_t)(a) << 40 | (uint64_t)(b) << 20 | (uint64_t)(c))
@@ -36,7 +36,7 @@ static bool read_partial(const char **at, struct partial *ret)
         return !**at || strchr(" |", **at);
 }
 
-/* The first version after all that a partial one means: after 1.2 it is 1.3.0. */
+/* The first version after all versions of a partial version: after 1.2 comes 1.3.0. */
 static uint64_t after(const struct partial *partial, size_t parts)
 {
         const uint64_t *n = partial->n;
@@ -46,7 +46,7 @@ static uint64_t after(const struct partial *partial, size_t parts)
                              : VERSION(n[0], n[1], n[2] + 1);
 }
 
-/* ^: all that leaves the first number that is not 0 as it is. */
+/* ^: all versions with the same numbers up to the first other than 0. */
 static size_t caret(const struct partial *partial)
 {
         size_t parts = 0;
@@ -55,7 +55,7 @@ static size_t caret(const struct partial *partial)
         return parts < partial->parts ? parts + 1 : parts;
 }
 
-/* One of "^1.2", ">= 1.2.3", "1.x"; false: it is none. */
+/* A range such as "^1.2", ">= 1.2.3", "1.x"; false: no range. */
 static bool read_range(const char **at, uint64_t *low, uint64_t *high)
 {
         static const char *const operators[] = { ">=", "<=", ">", "<", "=", "^", "~", "" };
@@ -204,7 +204,7 @@ static bool find_fenced(const char *text, const char *language, struct bytes *re
         return found;
 }
 
-/* A fence that nobody closed: all behind it. */
+/* An unclosed fence: all text behind its line. */
 static bool find_open(const char *text, struct bytes *ret)
 {
         const char *fence = strstr(text, "```"), *from = fence ? strchr(fence, '\n') : NULL;
@@ -219,7 +219,7 @@ static bool begins(const char *line, const char *word)
         return strncmp(line, word, len) == 0 && line[len] && line[len] != '\n';
 }
 
-/* In lines of which none is blank: the first def or class that has a body, and what is imported right above it. */
+/* In lines of which none is blank: the first def or class with a body, and the imports right above. */
 static bool find_python(const char *text, struct bytes *ret)
 {
         const char *above = NULL;
@@ -265,7 +265,7 @@ struct bytes compat_program(const char *text, const char *language, struct arena
         return found;
 }
 
-/* ---- what a program prints ---- */
+/* ---- output of programs ---- */
 
 static size_t right_stripped(const char *line, size_t len)
 {

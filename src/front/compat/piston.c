@@ -1,8 +1,8 @@
 /*
- * The words of Piston (engineer-man/piston, API v2): POST /api/v2/execute, GET /api/v2/runtimes.
+ * The interface of Piston (engineer-man/piston, API v2): POST /api/v2/execute, GET /api/v2/runtimes.
  *
- * There a client names a version of the language, as npm writes ranges of them.  Which versions we run only the
- * interpreters know, so they are asked, each once, in sandboxes like any program's; who needs that meanwhile waits.
+ * A client of Piston names a version of the language, in npm's form of ranges.  Only the interpreters know their
+ * versions, so each is asked once, in a sandbox like any program's; requests for versions wait meanwhile.
  */
 #include "front/compat/interleave.h"
 #include "front/compat/compat.h"
@@ -13,17 +13,17 @@
 #include <stdio.h>
 
 #define RUN_MS 3000                        /* wall clock and CPU time where the request says nothing */
-#define MEMORY_MIN (4 * MIB)               /* as limits.memory_bytes has it */
+#define MEMORY_MIN (4 * MIB)               /* as in limits.memory_bytes */
 #define OUTPUT_MAX (64 * MIB)              /* of both streams together */
-#define RANGE_MAX 1024                     /* bytes of a range of versions; a longer one is unknown */
-#define ASK_AGAIN_US (60 * 1000000ULL)     /* an interpreter that gave no version may have been installed */
+#define RANGE_MAX 1024                     /* bytes of a range of versions; a longer range is unknown */
+#define ASK_AGAIN_US (60 * 1000000ULL)     /* an interpreter without a version may have been installed */
 
 /* ---- versions ---- */
 
 struct probe {
         const char *language, *code;
         char version[32];                  /* "": not known */
-        struct run *run;                   /* it is being asked */
+        struct run *run;                   /* for the version, or NULL */
         struct piston *piston;
 };
 
@@ -62,7 +62,7 @@ static void on_close(struct service *service)
                 run_free(piston->probes[i].run);
 }
 
-/* Those who wait are served by what there is. */
+/* Serve the waiting requests with the known versions. */
 static void serve(struct piston *piston)
 {
         while (piston->waiters) {
@@ -127,7 +127,7 @@ static bool all_known(const struct piston *piston)
         return true;
 }
 
-/* Once the versions are known, as far as they can be. */
+/* Call then() once the versions are known, as far as possible. */
 static void with_versions(struct http_request *request, void (*then)(struct http_request *request))
 {
         struct piston *piston = piston_of(request);
@@ -143,7 +143,7 @@ static void with_versions(struct http_request *request, void (*then)(struct http
         request->gone = on_gone;
 }
 
-/* "" where the interpreter does not say; what a file has added has none to say. */
+/* "" for an interpreter without a version; a language added by a file has no version to ask for. */
 static const char *version_of(const struct piston *piston, const struct language *language)
 {
         const char *name = language == &lang_typescript ? "javascript" : language->name;
@@ -184,14 +184,14 @@ static void piston_runtimes(struct http_request *request)
         with_versions(request, answer_runtimes);
 }
 
-/* ---- what is wrong with a request ---- */
+/* ---- flaws of a request ---- */
 
 static void refuse(struct http_request *request, unsigned status, const char *text)
 {
         http_json(request, status, json_pack("{s:o}", "message", json_text(text, strlen(text))));
 }
 
-/* What a client may ask for at the most, in its words. */
+/* The ceilings for a client, in Piston's names. */
 static int check_limits(const struct limits *most, const json_t *body, struct csn_error *err)
 {
         const struct { const char *name; uint64_t most; bool time;
@@ -309,7 +309,7 @@ static int file_of(const json_t *file, size_t i, json_t *list, struct csn_error 
         return 0;
 }
 
-/* The first file that is text is the program. */
+/* The first text file is the program. */
 static int add_files(json_t *ours, json_t *files, struct csn_error *err)
 {
         json_t *list = json_array(), *file;
@@ -348,7 +348,7 @@ static json_t *limits_of(const struct limits *most, const json_t *body)
         return limits;
 }
 
-/* What a program reads ends with its line there, also where there is none. */
+/* In Piston standard input ends with a line feed, also if empty. */
 static json_t *stdin_of(const json_t *body)
 {
         const json_t *given = json_object_get(body, "stdin");
@@ -379,7 +379,7 @@ static json_t *ours_of(const struct limits *most, json_t *body, const struct lan
 
 /* A converted body; of a run the struct is in the run's arena. */
 struct execution {
-        struct csn_error unnamed;        /* the body names no language and version; code 0: it does */
+        struct csn_error unnamed;        /* language or version missing in the body; code 0: none */
         const char *name, *range;        /* of the language and its versions, as asked */
         const struct language *language; /* NULL: unknown */
         struct csn_error flaw;           /* in the rest of the body; code 0: there is none */
@@ -395,7 +395,7 @@ static json_t *text_or_null(const char *text)
         return text ? json_text(text, strlen(text)) : json_null();
 }
 
-/* A program that we end is one that SIGKILL ended. */
+/* A program ended by us counts as ended by SIGKILL. */
 static json_t *signal_of(const struct compat_ending *ending)
 {
         char name[32];
@@ -471,7 +471,7 @@ static const struct run_responder words = {
 /* ---- POST /api/v2/execute ---- */
 
 struct piston_context {
-        const struct language *added; /* to the languages that are always there */
+        const struct language *added; /* to the built-in languages */
         struct limits most;
 };
 

@@ -1,8 +1,8 @@
 /*
  * The interface of SandboxFusion (bytedance/SandboxFusion, used by trainers for rewards): POST /run_code.  Routes of
- * data sets answer that there are no data sets.
+ * data sets report the lack of data sets.
  *
- * SandboxFusion checks requests with pydantic, and errors have FastAPI's form, {"detail": ...}.  A program that fails
+ * SandboxFusion checks requests with pydantic, and errors have FastAPI's form, {"detail": ...}.  A failed program
  * gets an answer with "Failed"; a failure of the host gets an answer with "SandboxError".
  */
 #include "front/compat/sandboxfusion.h"
@@ -13,9 +13,9 @@
 
 #define TIMEOUT_S 10                       /* run_timeout where none is given */
 #define FETCH_MAX 1000                     /* names in fetch_files */
-#define FETCH_BYTES_MAX (64 * MIB)         /* all fetched files of one run */
+#define FETCH_BYTES_MAX (64 * MIB)         /* all fetched files of a run */
 
-/* Names of languages in SandboxFusion; a name that this host does not run is no error of the client. */
+/* Names of languages in SandboxFusion; a language missing on this host is no error of the client. */
 static const char *const languages[] = {
         "python",
         "cpp",
@@ -170,7 +170,7 @@ static json_t *inputs_of(json_t *body)
         return list;
 }
 
-/* A name as a glob(7) pattern that matches only this name. */
+/* A name as a glob(7) pattern for this name only. */
 static json_t *exactly(const char *name)
 {
         struct buf text;
@@ -237,7 +237,7 @@ static const struct bytes *input_of(const struct fusion *fusion, const char *nam
         return NULL;
 }
 
-/* The content of a file after the run; NULL: none that can be fetched. */
+/* The content of a file after the run; NULL: nothing to fetch. */
 static const struct bytes *content_of(const struct fusion *fusion, const struct run_result *result, const char *name)
 {
         for (size_t i = 0; i < result->files_n; i++) {
@@ -290,8 +290,8 @@ static const struct run_responder words = { .encode = on_encode, .answer = on_an
 /* ---- POST /run_code ---- */
 
 /*
- * A language of SandboxFusion that this host lacks is answered as a failure of the runner.  False: the request has
- * its answer.
+ * A language of SandboxFusion missing on this host is answered as a failure of the runner.  False: the request has its
+ * answer.
  */
 static bool has_language(struct compat_given *given, const struct language *added, json_t *body)
 {

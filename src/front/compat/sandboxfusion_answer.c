@@ -49,7 +49,7 @@ static bool was_cut(const struct run_result *result)
         return result->truncated.stdout_bytes || result->truncated.stderr_bytes;
 }
 
-/* A program whose output was cut cannot be said to have done what it should. */
+/* A program with truncated output counts as failed: the rest of its output is unknown. */
 static enum answer answer_of(const struct run_result *result)
 {
         switch (result->status) {
@@ -70,7 +70,7 @@ static enum answer answer_of(const struct run_result *result)
         }
 }
 
-/* The exit status, or the negative number of the signal, as a parent process gets it. */
+/* The exit status, or the negative number of the signal, as for a parent process. */
 static json_t *return_code(const struct run_result *result)
 {
         if (result->status == status_TIMEOUT)

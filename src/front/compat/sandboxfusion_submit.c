@@ -1,10 +1,10 @@
 /*
- * POST /submit of SandboxFusion, as far as it needs no data set: a model's answer, and tests that the request brings
- * with it (CommonOJDataset with provided_data).  The program is taken out of the answer, runs once for each test, and
- * what it prints is compared; all by the rules of that service, for they decide a reward.
+ * POST /submit of SandboxFusion, without data sets: a model's answer, and the tests in the request (CommonOJDataset
+ * with provided_data).  The program is taken out of the answer, runs once for each test, and its output is compared;
+ * all by SandboxFusion's rules, because the rules decide a reward.
  *
- * Tests run one after another, each as a run of its own: so a tenant's quotas hold for them, and the first that fails
- * ends it.
+ * Tests run in sequence, each as a run of its own: so a tenant's quotas hold for tests, and the first failed test ends
+ * the submission.
  */
 #include "front/compat/sandboxfusion.h"
 #include "front/compat/parse.h"
@@ -12,7 +12,7 @@
 #define TIMEOUT_S 20                       /* run_timeout where none is given */
 #define CASES_MAX 1000
 
-/* ---- one test after another ---- */
+/* ---- tests in sequence ---- */
 
 /* A converted body.  The last of its runs frees the struct. */
 struct submission {
@@ -20,7 +20,7 @@ struct submission {
         struct arena arena;        /* the memory of all this, from the first run on */
         size_t runs;
         json_t *id, *cases, *code, *tests;
-        bool all;                          /* also after one has failed */
+        bool all;                          /* also after a failed test */
         bool accepted;
         bool over;                         /* no other run follows */
         char *text;                        /* of the answer, then */
@@ -143,7 +143,7 @@ static json_t *flaws_of(json_t *body)
         return flaws;
 }
 
-/* Of a list, or of the text of one, as tables have it.  The caller's reference; NULL: neither, or over a ceiling. */
+/* A list, or the list in a text, as in tables.  The caller's reference; NULL: neither, or over a ceiling. */
 static json_t *list_of(json_t *test)
 {
         const char *text = json_string_value(test);

@@ -1,5 +1,5 @@
 /*
- * POST /v1/tool: one program in the words of an agent's tool code_execution, and the record with its text.
+ * POST /v1/tool: a program in the form of an agent's tool code_execution, and the record with its text.
  *
  * The body is {"tool": "code_execution", "code": ...} with the names of kodeagent, agentos, LinX, CodeMie or the light
  * executor for the rest (tool_names.c).  Errors are problems, as of POST /v1/runs.
@@ -85,7 +85,7 @@ static const struct run_responder responder = { .encode = on_encode, .answer = o
 
 /* ---- the route ---- */
 
-/* Language and form of the request, else those of its profile, else Python and that of LinX. */
+/* Language and form of the request, else of its profile, else Python and the form of LinX. */
 static void choose_language_and_form(const struct http_request *request, struct tool_call *one, struct arena *arena)
 {
         const struct settings *settings = service_of(request)->settings;
@@ -96,7 +96,7 @@ static void choose_language_and_form(const struct http_request *request, struct 
         bool has_language = HAS(given, run_request, language) || HAS(given, run_request, context) ||
                 HAS(given, run_request, name);
         if (profile_find(settings, name, arena, &profile, &err) < 0)
-                return;   /* the run says it */
+                return;   /* the run reports the error */
         if (!has_language && !HAS(&profile.request, run_request, language))
                 SET(&one->given, run_request, language, arena_text(arena, "python"));
         if (!HAS(given, run_request, format) && !HAS(&profile.request, run_request, format))

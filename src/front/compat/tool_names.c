@@ -4,19 +4,19 @@
 
 #include <stdio.h>
 
-#define WALL_MS_MAX 86400000               /* as limits.wall_ms has it */
-#define LABELS_MAX 100                     /* as `labels` of a run_request has it */
+#define WALL_MS_MAX 86400000               /* as in limits.wall_ms */
+#define LABELS_MAX 100                     /* as in `labels` of a run_request */
 
 struct conversion {
         json_t *ours;
-        const char *name;                  /* of the member that is being converted */
+        const char *name;                  /* of the member being converted */
         json_t *notes;
         struct csn_error *err;
 };
 
-/* ---- what values become ---- */
+/* ---- conversions of values ---- */
 
-/* The reference becomes the callee's.  Two names for one field would hide one of the values. */
+/* The reference becomes the callee's.  Two names for a field would hide one of the values. */
 static int put(struct conversion *one, json_t *into, const char *field, json_t *value)
 {
         if (!into) {
@@ -32,7 +32,7 @@ static int put(struct conversion *one, json_t *into, const char *field, json_t *
         return 0;
 }
 
-/* An object in the request, made if it is not there.  NULL: the request has something else there. */
+/* An object in the request, made if missing.  NULL: the member is no object. */
 static json_t *below(struct conversion *one, const char *field)
 {
         json_t *object = json_object_get(one->ours, field);
@@ -48,7 +48,7 @@ static int wrong(struct conversion *one, const char *kind)
         return err_field(one->err, one->name, "%s has to be %s", one->name, kind);
 }
 
-/* A number of `unit`s as a limit of ours.  Beyond 2^53 no number of JSON is exact, and no limit is that high. */
+/* A number of `unit`s as a limit of ours.  Beyond 2^53 no number of JSON is exact, and no limit is so high. */
 static int put_limit(struct conversion *one, const char *field, const json_t *value, double unit, const char *kind)
 {
         double number;
@@ -112,7 +112,7 @@ static int to_tools(struct conversion *one, const char *field, json_t *value)
         return put(one, below(one, "tools"), field, json_incref(value));
 }
 
-/* kodeagent's CodeRunner names its environment so; others have variables by that name. */
+/* In kodeagent's CodeRunner `env` names the environment; in other tools `env` has variables. */
 static int to_env(struct conversion *one, const char *field, json_t *value)
 {
         if (json_is_string(value))
@@ -147,8 +147,8 @@ static int to_label(struct conversion *one, const char *field, json_t *value)
 }
 
 /*
- * LinX: who ran it.  Nothing of that is shown to the program, because a context may have secrets of the user; a text is
- * our own field, the id of a context.
+ * LinX: the context of a call, such as user and task.  The program does not see the context, because a context may have
+ * secrets of the user; a text is our own field, the id of a context.
  */
 static int to_context(struct conversion *one, const char *field, json_t *value)
 {
@@ -170,7 +170,7 @@ static int to_context(struct conversion *one, const char *field, json_t *value)
         return rc;
 }
 
-/* CodeMie's FileObject: name, content or content_base64, and two members that say nothing here. */
+/* CodeMie's FileObject: name, content or content_base64, and two members without meaning here. */
 static int to_files(struct conversion *one, const char *field, json_t *value)
 {
         static const char *const dropped[] = { "mime_type", "owner" };
@@ -218,7 +218,7 @@ static int to_note(struct conversion *one, const char *field, json_t *value)
         return 0;
 }
 
-/* Cases are not this route's; `field` says whose they are. */
+/* Cases belong to another route, named in `field`. */
 static int to_refusal(struct conversion *one, const char *field, json_t *value)
 {
         (void)value;
@@ -260,7 +260,7 @@ static const struct {
         { "test_cases", to_refusal, "cases are graded by POST /v1/grade, where the field is named cases" },
 };
 
-/* A field of a run_request; those of bytes also as base64. */
+/* A field of a run_request; fields of bytes also as base64. */
 static bool is_ours(const char *name)
 {
         char stem[64];
@@ -308,7 +308,7 @@ json_t *tool_call_convert(json_t *body, json_t *notes, struct csn_error *err)
         const char *name;
         json_t *value;
         int rc = 0;
-        /* First those that stay, so that a limit by another name goes into the limits of the request. */
+        /* First our own names, so a limit by another name goes into the limits of the request. */
         json_object_foreach(body, name, value) {
                 if (!is_renamed(name) && is_ours(name) && !json_is_null(value))
                         json_object_set_new(one.ours, name, json_deep_copy(value));
