@@ -80,7 +80,7 @@ static void take_setting(struct cli_settings *from, bool is_file, const char *te
 #define PLAIN (1 * TABLE)
 #define FIELDS (2 * TABLE)
 #define CONFIG (3 * TABLE)
-#define ARGUMENT 1                 /* getopt_long(3) with "-": one that is no option */
+#define ARGUMENT 1                 /* getopt_long(3) with "-": not an option */
 
 struct options {
         struct option longs[80];
@@ -142,8 +142,8 @@ static int take_option(struct remote *remote, const struct options *options, int
 }
 
 /*
- * Options may stand on both sides of the first argument; what comes after a second one, or after --, is the program's
- * own.
+ * Options may stand on both sides of the first argument; everything from a second argument on, or after --, is the
+ * program's own.
  */
 static int parse(struct remote *remote, int argc, char **argv, struct csn_error *err)
 {

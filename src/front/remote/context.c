@@ -102,7 +102,7 @@ struct execution {
         bool over;
 };
 
-/* What a notebook would show, as text. */
+/* A notebook's display, as text. */
 static void print_bundle(const struct execution *execution, json_t *data)
 {
         const char *text = json_string_value(json_object_get(data, "text/plain")), *type;
@@ -138,7 +138,7 @@ static void on_event(void *owner, const char *type, json_t *event)
                 execution->record = json_incref(json_object_get(event, "record"));
 }
 
-/* Its text, as the interpreter at a terminal prints it. */
+/* The text of the value, as printed by an interpreter at a terminal. */
 static void print_value(const struct execution *execution)
 {
         json_t *result = json_object_get(execution->record, "result"), *data = json_object_get(result, "data"),
@@ -180,7 +180,7 @@ static int take_code(struct remote *remote, struct run_request *request, struct 
                 "--timeout", &remote->arena, err);
 }
 
-/* The first interrupts what is executed, and the context lives on; the second is for us. */
+/* The first signal interrupts the execution, and the context lives on; the second is for us. */
 static void on_signals(struct execution *execution)
 {
         struct remote *remote = execution->remote;
@@ -226,7 +226,7 @@ static int show_record(struct execution *execution, struct csn_error *err)
 {
         struct remote *remote = execution->remote;
         struct run_result result;
-        /* One that is long is not in the stream. */
+        /* A long record is not in the stream. */
         if (json_is_null(execution->record)) {
                 const char *path =
                         arena_text(&remote->arena, "/v1/runs/%s", link_escape(execution->run, &remote->arena));

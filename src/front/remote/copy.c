@@ -1,4 +1,4 @@
-/* caisson sandbox cp: files as they are, folders as tar; one side is a sandbox. */
+/* caisson sandbox cp: files unchanged, folders as tar; one side is a sandbox. */
 #include "front/remote/remote.h"
 
 #include <fcntl.h>
@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define BUFFER_MAX (4 * MIB)       /* of what came and is not written yet */
+#define BUFFER_MAX (4 * MIB)       /* received, and not written yet */
 
-/* ---- what is meant ---- */
+/* ---- arguments ---- */
 
 struct place {
-        char *id;                  /* as it was typed; NULL: here */
+        char *id;                  /* as typed; NULL: here */
         char *path;
 };
 
-/* ID:PATH, as scp(1) has it: a path with a slash before the colon is one of ours. */
+/* ID:PATH, as in scp(1): a path with a slash before the colon is on our side. */
 static struct place parse_place(char *text, struct arena *arena)
 {
         const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
@@ -31,13 +31,13 @@ static bool ends_with(const char *path, const char *end)
         return len >= end_len && strcmp(path + len - end_len, end) == 0;
 }
 
-/* "DIR/." is what is in DIR, and not DIR itself. */
+/* "DIR/." is the content of DIR, and not DIR itself. */
 static bool means_content(const char *path)
 {
         return strcmp(path, ".") == 0 || ends_with(path, "/.");
 }
 
-/* The last part of a path.  NULL: it has none, as "/" and "..". */
+/* The last part of a path.  NULL: none, as for "/" and "..". */
 static char *last_part(const char *path, struct arena *arena)
 {
         size_t len = strlen(path);
@@ -64,7 +64,7 @@ static const char *files_path(struct remote *remote, const char *id, const char 
 
 enum kind { NOTHING, FILE_, FOLDER, OTHER, UNKNOWN };
 
-/* What is there; of a link, where it leads. */
+/* The kind of a file in the sandbox; for a link, of its target. */
 static enum kind remote_kind(struct remote *remote, const char *id, const char *path, unsigned *ret_mode,
         struct csn_error *err)
 {
@@ -92,7 +92,7 @@ static enum kind remote_kind(struct remote *remote, const char *id, const char *
 
 struct upload {
         int fd;
-        struct packer *packer;     /* or NULL: what fd has */
+        struct packer *packer;     /* or NULL: the content of fd */
         struct csn_error error;    /* code 0: none */
         struct buf answer;
 };
@@ -217,14 +217,14 @@ static size_t keep(char *bytes, size_t size, size_t n, void *owner)
         return download->paused ? CURL_WRITEFUNC_PAUSE : size * n;
 }
 
-/* A transfer that is asked for its next bytes, as libarchive does it. */
+/* The next bytes of a transfer, on demand, as libarchive reads. */
 static ssize_t next_bytes(void *owner, const void **ret, struct csn_error *err)
 {
         struct download *download = owner;
         int running, left;
         download->out.len = 0;
         if (download->paused)
-                curl_easy_pause(download->easy, CURLPAUSE_CONT);   /* what waited comes from within */
+                curl_easy_pause(download->easy, CURLPAUSE_CONT);   /* paused bytes come from within the call */
         while (!download->over && !download->out.len) {
                 curl_multi_perform(download->multi, &running);
                 for (CURLMsg *message; (message = curl_multi_info_read(download->multi, &left));)

@@ -1,9 +1,9 @@
 /*
  * caisson sandbox exec and shell.
  *
- * Three requests, each on a connection of its own: the program's events, which come for as long as it lives; what we
- * read from standard input, a request for each piece; and its signals and the size of its terminal.  A piece is read
- * when the last one was taken, so a program that does not read holds up who writes to us, as a pipe would.
+ * Three requests, each on a connection of its own: the program's events, for its whole life; our standard input, a
+ * request for each piece; and its signals and the size of its terminal.  A piece is read after the last was taken, so a
+ * program not reading holds up the writer of our input, as a pipe would.
  */
 #include "front/remote/remote.h"
 
@@ -15,12 +15,12 @@
 
 #define STEP_MS 1000
 #define LEAVE_STEP_MS 50
-#define LEAVE_MS 3000                  /* for the program to be told of a signal that ends us */
+#define LEAVE_MS 3000                  /* for the program to get the signal which ends us */
 #define HANGUP_MS 1000                 /* for a program at a terminal to end after SIGHUP */
 #define PIECE (128 * KIB)
 #define TERMINAL_MAX 1000          /* rows, columns: process_size of fields.def */
 
-/* One request at a time, over one connection. */
+/* One request at a time, over a connection. */
 struct sender {
         CURL *easy;
         char *path, *body;
@@ -33,20 +33,20 @@ struct exec {
         struct stream events;
         struct sender input, control;
         const char *sandbox;
-        char process[120];         /* its path; "": it has not started */
+        char process[120];         /* its path; "": not started yet */
         bool terminal, interactive, raw, our_terminal;
         bool input_over, output_over, over, broken;
         bool resized, kill;        /* to be told */
         bool killed;               /* the kill after a hang-up was requested */
         int signal;                /* the same; 0: none */
-        int leaves;                /* the signal that ends us when the program has been told */
+        int leaves;                /* the signal to end us, after the program's own signal */
         int interrupts;
         int status;
         int signals_fd;
         char piece[PIECE];
 };
 
-/* ---- what comes ---- */
+/* ---- events ---- */
 
 static void take_end(struct exec *exec, json_t *record)
 {
@@ -77,13 +77,13 @@ static void on_event(void *owner, const char *type, json_t *event)
         } else if (error || strcmp(type, "stdout") == 0) {
                 if (exec->output_over || remote_print_event(error ? STDERR_FILENO : STDOUT_FILENO, exec->raw, event))
                         return;
-                exec->output_over = exec->kill = true;   /* nobody reads it any more */
+                exec->output_over = exec->kill = true;   /* the reader has gone */
         } else if (strcmp(type, "end") == 0) {
                 take_end(exec, json_object_get(event, "record"));
         }
 }
 
-/* ---- what goes ---- */
+/* ---- requests ---- */
 
 static size_t throw_away(char *bytes, size_t size, size_t n, void *owner)
 {
@@ -91,7 +91,7 @@ static size_t throw_away(char *bytes, size_t size, size_t n, void *owner)
         return size * n;
 }
 
-/* Takes neither; the body has to last until it is done. */
+/* The body stays the caller's, and has to last until the request is done. */
 static void send_request(struct exec *exec, struct sender *sender, const char *method, const char *what,
         const char *body, size_t len)
 {
@@ -116,7 +116,7 @@ static void send_json(struct exec *exec, const char *what, json_t *json)
         send_request(exec, &exec->control, "POST", what, exec->control.body, strlen(exec->control.body));
 }
 
-/* What the program has to be told, in the order of its weight. */
+/* Send a due kill, signal or size to the program, in this order. */
 static void tell(struct exec *exec)
 {
         unsigned rows, columns;
@@ -149,7 +149,7 @@ static void read_input(struct exec *exec)
 
 /* ---- signals ---- */
 
-/* Stop as a program at a terminal does: with the terminal as it was, until we are continued. */
+/* Stop as a program at a terminal does: with the terminal restored, until we are continued. */
 static void stop_here(struct exec *exec)
 {
         bool was_raw = exec->our_terminal;
@@ -160,7 +160,7 @@ static void stop_here(struct exec *exec)
         exec->resized = exec->terminal;
 }
 
-/* The program gets what we get.  Who insists ends it; and one at a terminal does not outlive that. */
+/* The program gets our signals.  A second signal ends the program; at a terminal already the first does. */
 static void on_signal(struct exec *exec, int number)
 {
         if (number == SIGWINCH) {
@@ -185,7 +185,7 @@ static void read_signals(struct exec *exec)
 
 static int watch_signals(struct exec *exec, struct csn_error *err)
 {
-        /* The last one is for who has a terminal. */
+        /* The last signal is only for a terminal. */
         static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGUSR1, SIGUSR2, SIGTSTP };
         signal(SIGPIPE, SIG_IGN);
         exec->signals_fd = io_signals(numbers, ARRAY_LEN(numbers) - !exec->terminal, err);
@@ -203,7 +203,7 @@ static void take_done(struct exec *exec, CURL *easy, CURLcode code)
         for (size_t i = 0; i < ARRAY_LEN(senders); i++)
                 if (senders[i]->easy == easy)
                         senders[i]->busy = false;
-        /* It does not read any more: it has ended, or is about to.  Its events tell what happened. */
+        /* The program reads no more, and has ended or is about to.  Its events have the reason. */
         if (easy == exec->input.easy && (code != CURLE_OK || status >= 300))
                 exec->input_over = true;
         if (easy != exec->events.easy)
@@ -237,8 +237,8 @@ static void step(struct exec *exec)
 }
 
 /*
- * A signal that ends us reaches the program first, if there is one.  A program at a terminal has HANGUP_MS to end and
- * is killed then: Bash loses a SIGHUP that arrives while its prompt appears.
+ * Before our end a signal reaches the program, if started.  A program at a terminal has HANGUP_MS to end and is killed
+ * then: Bash loses a SIGHUP during the appearance of its prompt.
  */
 static bool is_leaving(struct exec *exec, uint64_t *deadline_ms)
 {

@@ -1,4 +1,4 @@
-/* What the commands share that work on a folder of the daemon's: layers and images. */
+/* Shared by the commands on folders of the daemon: layers and images. */
 #include "front/remote/remote.h"
 
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <sys/stat.h>
 
-/* The owner of the folder, or of the nearest folder above that exists. */
+/* The owner of the folder, or of the nearest existing folder above. */
 static bool find_owner(const char *path, struct stat *ret)
 {
         struct arena arena = { 0 };

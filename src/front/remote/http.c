@@ -8,7 +8,7 @@
 #define ANSWER_MAX (64 * MIB)
 #define EVENT_MAX (16 * MIB)
 
-/* ---- where it is ---- */
+/* ---- the daemon's socket ---- */
 
 static int try_path(const char *path, struct link *link, struct csn_error *err)
 {
@@ -22,7 +22,7 @@ static int try_path(const char *path, struct link *link, struct csn_error *err)
         return 0;
 }
 
-/* Our own daemon, or the one of root, as caisson run has it. */
+/* Our own daemon, or the daemon of root, as in caisson run. */
 int link_open(struct link *link, const struct settings *settings, struct csn_error *err)
 {
         char path[ENDPOINT_PATH_MAX];
@@ -140,7 +140,7 @@ int link_ask(struct link *link, const char *method, const char *path, json_t *bo
 
 static void take_line(struct stream *stream, const char *text, size_t len)
 {
-        json_t *event = len ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;   /* an empty one is a sign of life */
+        json_t *event = len ? model_read(text, len, JSON_ALLOW_NUL, NULL) : NULL;   /* an empty line is a keepalive */
         const char *type = json_string_value(json_object_get(event, "type"));
         if (type) {
                 stream->started = true;

@@ -1,4 +1,4 @@
-/* Ids from the beginning of an id, options, and requests whose error ends the command. */
+/* Ids from the beginning of an id, options, and requests with errors as the end of the command. */
 #include "front/remote/remote.h"
 
 int remote_ask(struct remote *remote, const char *method, const char *path, json_t *body, json_t **ret)
@@ -27,7 +27,7 @@ const char *remote_text(json_t *object, const char *name)
 
 const char *remote_option(const struct remote *remote, const char *name)
 {
-        for (size_t i = remote->given_n; i > 0; i--)   /* the last one wins */
+        for (size_t i = remote->given_n; i > 0; i--)   /* the last wins */
                 if (strcmp(remote->given[i - 1].name, name) == 0)
                         return remote->given[i - 1].value;
         return NULL;

@@ -1,9 +1,9 @@
 /*
  * caisson image: works on the folder of images itself, with and without a daemon.
  *
- * Root becomes the owner of the folder first, as for layers.  The process that unpacks an archive gives up everything
- * else before the first byte is read: capabilities, all files but the folder of images (landlock(7)), and system calls
- * that start programs or make sockets (seccomp(2)).
+ * Root becomes the owner of the folder first, as for layers.  The process unpacking an archive gives up everything else
+ * before the first byte is read: capabilities, all files but the folder of images (landlock(7)), and system calls to
+ * start programs or make sockets (seccomp(2)).
  */
 #include "front/remote/remote.h"
 

@@ -1,10 +1,10 @@
 /*
- * caisson image test: programs in an image that use its interpreters and libraries, in sandboxes of an engine of this
+ * caisson image test: programs with the interpreters and libraries of an image, in sandboxes of an engine of this
  * process.
  *
- * The libraries are those that the image expects (/usr/share/caisson/libraries of the image), those of the layers that
- * images.layers pins to the image, and those of the command line.  A library with a program in image_libraries.def is
- * written with and read back; another one is imported.
+ * The libraries come from the image's own list (/usr/share/caisson/libraries of the image), from the layers pinned to
+ * the image by images.layers, and from the command line.  A library with a program in image_libraries.def is written
+ * with and read back; any other is imported.
  */
 #include "front/remote/remote.h"
 
@@ -26,13 +26,13 @@ static const struct {
 #undef LIBRARY
 };
 
-/* Its first line is NAME = the distribution.  It ends with 3 if there is no such distribution. */
+/* Its first line is NAME = the distribution.  The program ends with 3 if there is no such distribution. */
 static const char begin[] = "import importlib.metadata\n"
                             "try: found = importlib.metadata.distribution(NAME)\n"
                             "except importlib.metadata.PackageNotFoundError: raise SystemExit(3)\n"
                             "print(found.version)\n";
 
-/* The top-level modules of the distribution that is found. */
+/* The top-level modules of the distribution found. */
 static const char import_all[] = "import importlib\n"
                                  "names = (found.read_text('top_level.txt') or '').split()\n"
                                  "names = names or sorted({f.parts[0].partition('.')[0] for f in found.files or () if f.suffix == '.py'})\n"
@@ -42,7 +42,7 @@ static const char import_all[] = "import importlib\n"
 struct trial {
         const char *name;    /* of a language or a distribution */
         const char *state;   /* "ok", "imported", "missing", "failed" */
-        char detail[300];    /* version, or what went wrong */
+        char detail[300];    /* version, or the error */
 };
 
 struct tester {
@@ -50,7 +50,7 @@ struct tester {
         struct engine *engine;
         const struct stored_image *image;
         bool done;
-        struct trial *trial; /* of the program that runs */
+        struct trial *trial; /* of the running program */
         bool imports;        /* the program does no more than import */
         const char **pinned; /* distributions of Python in the layers of the image; in the arena of the remote */
         size_t pinned_n;
@@ -124,9 +124,9 @@ static int run_program(struct tester *tester, const char *language, const char *
         return rc;
 }
 
-/* ---- the libraries that image test uses ---- */
+/* ---- libraries of an image test ---- */
 
-/* PEP 503: case, and which of - _ . it is, make no difference. */
+/* PEP 503: case, and the choice of - _ . make no difference. */
 static bool is_same_name(const char *a, const char *b)
 {
         for (; *a && *b; a++, b++) {
@@ -241,7 +241,7 @@ static int try_all(struct tester *tester, struct trial **ret, size_t *ret_n, str
         return 0;
 }
 
-/* The layers that are pinned to the image, if any; nothing is built. */
+/* The layers pinned to the image, if any; nothing is built. */
 static int open_layers(struct tester *tester, struct csn_error *err)
 {
         struct remote *remote = tester->remote;

@@ -1,7 +1,7 @@
 /*
  * caisson layers: works on the folder of layers itself, with and without a daemon; build alone asks the daemon.
  *
- * Root becomes the owner of the folder first: the daemon has to be able to remove what an import made, and no hostile
+ * Root becomes the owner of the folder first: the daemon has to be able to remove an import's files, and no hostile
  * archive is unpacked with the rights of root.  An import also enters Landlock (landlock(7)), and can then write
  * nothing but the folder of layers.
  */
@@ -22,7 +22,7 @@
 
 /* ---- build ---- */
 
-/* A file that an option names, as a member of the request. */
+/* A file named by an option, as a member of the request. */
 static int read_text(const struct remote *remote, const char *option, size_t max, json_t *body, struct csn_error *err)
 {
         const char *path = remote_option(remote, option);
@@ -69,7 +69,7 @@ static int open_layers(struct remote *remote, struct layers **ret, struct csn_er
         return remote_become_owner(path, err) < 0 ? -err->code : layers_open(path, ret, err);
 }
 
-/* Open the folder, do the work, close it.  Returns the exit status. */
+/* Open the folder, do the work, close the folder.  Returns the exit status. */
 static int with_layers(struct remote *remote,
         int (*work)(struct remote *remote, struct layers *layers, struct csn_error *err))
 {
@@ -81,7 +81,7 @@ static int with_layers(struct remote *remote,
         return status < 0 ? cli_fail(&err) : status;
 }
 
-/* An id, or the only one that begins so, with or without its prefix. */
+/* An id, or the beginning of a single id, with or without its prefix. */
 static int find_id(struct remote *remote, struct layers *layers, const char *typed, const char **ret,
         struct csn_error *err)
 {
@@ -331,7 +331,7 @@ static int open_to_read(struct remote *remote, struct layers **ret, struct csn_e
         return layers_open(path, ret, err);
 }
 
-/* The file appears when it is whole: an incomplete export would look like a backup. */
+/* The file appears when complete: an incomplete export would look like a backup. */
 int remote_export_layer(struct remote *remote)
 {
         struct csn_error err = { 0 };

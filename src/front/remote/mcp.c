@@ -1,9 +1,9 @@
 /*
  * caisson mcp: the Model Context Protocol on standard input and output.
  *
- * A line is a message; it goes to /mcp of the daemon as a request of HTTP, and what comes back are lines again.  So
- * there is one server of that protocol (mcp/mcp.h), and here is none.  Where no daemon listens, or this command has
- * settings of its own, one is started for as long as this lasts.
+ * A line is a message, sent to /mcp of the daemon as a request of HTTP; the answers become lines again.  So only the
+ * daemon has a server of the protocol (mcp/mcp.h).  Without a listening daemon, or with settings of its own, the
+ * command starts a daemon for its own lifetime.
  */
 #include "front/remote/remote.h"
 
@@ -24,8 +24,8 @@
 #define END_MS 10000                       /* for the daemon of our own to end */
 /* of LOOK_MS without any byte, after the end of the input and the last answer: 1.5 s */
 #define GRACE_LOOKS 75
-#define GRACE_US 5000000                   /* the same for a program that goes on printing, and for a loaded host */
-#define SIGNAL_MS 100                      /* from one signal to it to the next */
+#define GRACE_US 5000000                   /* the same for a program still printing, and for a loaded host */
+#define SIGNAL_MS 100                      /* between signals to the daemon */
 #define SIGNALS_MAX 3
 #define STEP_MS 1000
 #define NOTE_MAX MIB                       /* a longer message is no notification */
@@ -39,10 +39,10 @@ struct exchange {
         struct curl_slist *headers;
         char *body;
         json_t *id;                        /* NULL: nothing is answered */
-        bool modern, begins, listens;      /* begins: it is initialize */
-        bool silent;                       /* it was cancelled: nothing more is said of it */
+        bool modern, begins, listens;      /* begins: the request is initialize */
+        bool silent;                       /* the request was cancelled: no more output */
         bool answered;
-        struct buf in;                     /* the answer, or the line of it that is not whole */
+        struct buf in;                     /* the answer, or its incomplete line */
 };
 
 struct bridge {
@@ -66,7 +66,7 @@ struct bridge {
 static void print_line(struct bridge *bridge, const char *text, size_t len)
 {
         if (io_write_all(STDOUT_FILENO, text, len) < 0 || io_write_all(STDOUT_FILENO, "\n", 1) < 0)
-                bridge->over = true;       /* nobody reads it any more */
+                bridge->over = true;       /* the reader has gone */
 }
 
 static void print_message(struct bridge *bridge, json_t *message)
@@ -78,7 +78,7 @@ static void print_message(struct bridge *bridge, json_t *message)
         free(text);
 }
 
-/* What the server chose when it began. */
+/* The version chosen by the server in answer to initialize. */
 static void note_version(struct bridge *bridge, const char *text, size_t len)
 {
         struct csn_error err;
@@ -90,7 +90,7 @@ static void note_version(struct bridge *bridge, const char *text, size_t len)
         rpc_done(&rpc);
 }
 
-/* Whether it is the answer, and no notification before it. */
+/* Whether the message is the answer, and no notification before the answer. */
 static bool is_answer(const char *text, size_t len)
 {
         struct csn_error err;
@@ -203,7 +203,7 @@ static void exchange_over(struct exchange *one, CURLcode code)
         exchange_free(one);
 }
 
-/* A name as a header may have it. */
+/* A name in a form allowed in a header. */
 static char *header_value(const char *text, struct arena *arena)
 {
         size_t len = strlen(text);
@@ -272,7 +272,7 @@ static void send_message(struct bridge *bridge, const struct rpc *rpc, const cha
         curl_multi_add_handle(bridge->multi, one->easy);
 }
 
-/* Of the newer revision the end of its connection says it; the older one is told besides. */
+/* In the newer revision the end of the connection cancels a request; in the older revision the message does. */
 static void cancel(struct bridge *bridge, const struct rpc *rpc, const char *text, size_t len)
 {
         json_t *id = json_object_get(rpc->params, "requestId");
@@ -353,7 +353,7 @@ static void read_more(struct bridge *bridge)
         }
 }
 
-/* Whether something is still to be answered; who listens does so for ever. */
+/* Whether an answer is missing; subscriptions/listen has no end. */
 static bool waits(const struct bridge *bridge)
 {
         for (const struct exchange *one = bridge->exchanges; one; one = one->next)
@@ -363,8 +363,8 @@ static bool waits(const struct bridge *bridge)
 }
 
 /*
- * A client that closes the input has gone, or has sent all of its requests: a request that is not answered soon is
- * cancelled.  Looks are counted beside time, because a loaded host is late with answers and with looks alike.
+ * A client has gone at the end of the input, or has sent all of its requests: a request not answered soon is cancelled.
+ * Looks are counted beside time, because a loaded host is late with answers and with looks alike.
  */
 static void end_waiting(struct bridge *bridge, bool silent)
 {
@@ -397,8 +397,8 @@ static void step(struct bridge *bridge)
 }
 
 /*
- * Closes the connections of what is not answered, by which the daemon ends the runs.  A reader that is still there is
- * told.
+ * Closes the connections of unanswered requests, by which the daemon ends the runs.  A remaining reader gets an error
+ * for each.
  */
 static void drop_exchanges(struct bridge *bridge)
 {
@@ -493,7 +493,8 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
                 return err_set(err, CSN_E_SYSTEM, errno, "make a folder in /tmp");
         }
         /*
-         * The state goes to the user that a daemon of root becomes, who has to pass; to the sockets nobody else gets.
+         * The state goes to the user of a daemon started by root, who has to pass the folder; the sockets are for the
+         * owner alone.
          */
         char in[sizeof bridge->folder + 4];
         snprintf(in, sizeof in, "%s/in", bridge->folder);
@@ -517,7 +518,7 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
         return err_set(err, CSN_E_SYSTEM, 0, "the daemon of our own is not ready after %d s", READY_MS / 1000);
 }
 
-/* The first signal lets it end, the second one cancels what goes on, and the third one waits for nobody. */
+/* The first signal drains the daemon, the second cancels running work, and the third ends the daemon at once. */
 static void stop_own(struct bridge *bridge)
 {
         if (bridge->daemon > 0) {

@@ -33,7 +33,7 @@ bool remote_print(int stream, bool raw, const void *bytes, size_t len)
         return good;
 }
 
-/* RFC 4648.  What is no digit ends it: it comes from our own encoder. */
+/* RFC 4648.  Any other character ends the text, which comes from our own encoder. */
 static size_t decode_base64(const char *text, size_t len, char *out)
 {
         static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,6 +1,6 @@
 /*
- * caisson-remote review: one question as JSON on standard input, its answer as JSON on standard output.  Programs
- * without a daemon start it (front/library/review.c); caisson has no such command.
+ * caisson-remote review: a question as JSON on standard input, its answer as JSON on standard output.  Programs
+ * without a daemon start this command (front/library/review.c); caisson has no such command.
  */
 #include "front/remote/remote.h"
 
@@ -29,7 +29,7 @@ static void on_done(struct review_query *query)
         question->done = true;
 }
 
-/* Nobody reads the answer any more: what was started ends with this process. */
+/* The reader of the answer has gone: all started work ends with this process. */
 static void on_parent(struct watch *watch, uint32_t events)
 {
         (void)watch, (void)events;

@@ -1,4 +1,4 @@
-/* Sandboxes: made, listed, paused, ended; and what their programs printed. */
+/* Sandboxes: made, listed, paused, ended; and the output of their programs. */
 #include "front/remote/remote.h"
 
 #include <inttypes.h>

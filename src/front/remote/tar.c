@@ -1,8 +1,8 @@
 /*
- * Folders as tar, by libarchive: packed piece by piece as they are asked for, unpacked as the pieces come.
+ * Folders as tar, by libarchive: packed piece by piece on demand, unpacked as the pieces come.
  *
- * What comes out of a sandbox is hostile.  libarchive's SECURE flags refuse names that lead out of the folder, by "..",
- * by a slash in front, or by a symbolic link, be it of this stream or from before;
+ * An archive out of a sandbox is hostile.  libarchive's SECURE flags refuse names leading out of the folder, by "..",
+ * by a slash in front, or by a symbolic link, of this stream or from before;
  * tests/integration/sandboxes/test_sandbox_copy.py tries each.
  */
 #include "front/remote/remote.h"
@@ -72,7 +72,7 @@ void packer_close(struct packer *packer)
         free(packer);
 }
 
-/* The names in it begin below the folder, and whose the files are here is nothing for the sandbox. */
+/* Names in the archive begin below the folder, and owners on our side are nothing for the sandbox. */
 static void make_ours(struct packer *packer)
 {
         const char *name = archive_entry_pathname(packer->entry) + packer->prefix;
@@ -112,7 +112,7 @@ static int begin_entry(struct packer *packer, struct csn_error *err)
         return 0;
 }
 
-/* A file that became shorter is filled up with zeros, as tar(1) does. */
+/* A shortened file is filled up with zeros, as tar(1) does. */
 static int add_data(struct packer *packer, struct csn_error *err)
 {
         static char bytes[PIECE];
@@ -219,7 +219,7 @@ int unpack(ssize_t (*read)(void *owner, const void **ret, struct csn_error *err)
                         ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
         int rc = archive_read_open(tar, &source, NULL, pull, NULL) == ARCHIVE_OK ? unpack_all(tar, disk, err)
                                                                                  : failed(tar, "read the stream", err);
-        /* What comes behind the end of the archive is nothing but the news whether it was whole. */
+        /* Behind the end of the archive comes only the news whether the transfer was whole. */
         const void *rest;
         ssize_t n = rc == 0 ? 1 : 0;
         while (n > 0)

@@ -1,4 +1,4 @@
-/* Our terminal in raw mode, and back, whatever ends us but SIGKILL. */
+/* Our terminal in raw mode, and back at any end but SIGKILL. */
 #include "front/remote/remote.h"
 
 #include <signal.h>
@@ -19,7 +19,7 @@ void terminal_restore(void)
 static void on_death(int number)
 {
         terminal_restore();
-        raise(number);                     /* SA_RESETHAND: this time it ends us */
+        raise(number);                     /* SA_RESETHAND: this time the signal ends us */
 }
 
 bool terminal_raw(void)

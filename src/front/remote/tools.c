@@ -1,8 +1,8 @@
 /*
- * caisson tools: the sources that the configuration has, started here and for this command alone.
+ * caisson tools: the sources of the configuration, started here and for this command alone.
  *
- * It needs no daemon, and what it shows is what this user's configuration gives: who checks a server sees at once why
- * it does not start, as whom it runs, and what it offers.
+ * The command needs no daemon, and shows the result of this user's configuration: why a server does not start, the
+ * user of the server, and its tools.
  */
 #include "front/remote/remote.h"
 
@@ -57,7 +57,7 @@ static int wait_for(const struct bench *bench, const char *server, struct csn_er
         return 0;
 }
 
-/* What it is about, and the exit status: everything was closed. */
+/* Do the work with an open bench, and close everything.  Returns the exit status. */
 static int with_bench(struct remote *remote, const char *server,
         int (*work)(struct remote *remote, struct bench *bench, struct csn_error *err))
 {
@@ -85,7 +85,7 @@ static json_t *tool_as_json(const struct tool_source *source, const struct tool 
         return json;
 }
 
-/* The first line of a text of strangers, and nothing in it that a terminal would obey. */
+/* The first line of a foreign text, without control characters for a terminal. */
 static void print_line(const char *text, size_t max)
 {
         size_t len = text ? strcspn(text, "\r\n") : 0;
@@ -244,7 +244,7 @@ static void print_value(struct remote *remote, json_t *value)
         free(text);
 }
 
-/* As its entry says; a tool that is in no list is the server's to refuse. */
+/* From the tool's entry; a tool outside the list is the server's to refuse. */
 static uint64_t usual_ms(struct tool_source *source, const char *name)
 {
         size_t n;
