@@ -1,9 +1,8 @@
 /*
- * A tool that is a program of this host.
+ * A program of this host as a tool.
  *
- * There is no shell.  What the program is and its arguments stand in the configuration; a value takes the place of a
- * whole argument.  One that begins with "-" would be an option of the program's, so it is refused where an operand is
- * meant.
+ * There is no shell.  The configuration fixes the program and its arguments; a value replaces one whole argument.  A
+ * value that begins with "-" would be read as an option, so it is refused where an operand is meant.
  */
 #include "tools/sources/defined.h"
 
@@ -13,7 +12,7 @@
 #include <sys/wait.h>
 
 #define INPUT_MAX (16 * MIB)
-#define ERRORS_MAX (16 * KIB)              /* of standard error that is kept: the first and the last of it */
+#define ERRORS_MAX (16 * KIB)              /* bytes kept of standard error: its beginning and its end */
 #define CHUNK (64 * 1024)
 
 struct command {
@@ -52,7 +51,7 @@ static void tell(struct command *command)
         arena_done(&arena);
 }
 
-/* What the host lacks is for its administrator, and not for code in a sandbox. */
+/* Why the program cannot start is logged for the administrator and hidden from code in a sandbox. */
 static bool has_started(struct command *command)
 {
         struct arena arena = { 0 };
@@ -67,7 +66,7 @@ static bool has_started(struct command *command)
         return started;
 }
 
-/* When it has ended and everything that it printed was read. */
+/* Finish the call once the program has ended and its output is read. */
 static void look(struct command *command)
 {
         if (!command->ended || command->output.active || command->error.active)
@@ -148,7 +147,7 @@ static void on_control(struct watch *watch, uint32_t events)
         look(command);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static int fill(const struct act *act, struct arena *arena, struct launch_values *values, struct csn_error *err)
 {

@@ -5,14 +5,14 @@
 
 #include "sandbox/sandbox.h"
 
-#define COMMAND_MEMORY (1 * GIB)           /* what a command has that says nothing else */
+#define COMMAND_MEMORY (1 * GIB)           /* default of a command */
 #define COMMAND_PROCESSES 256
 
 static const char *const defined_keys[] = { "title", "description", "args", "input_schema", "ask", "timeout",
         "output_bytes", "http", "slashes", "headers", "command", "stdin", "env", "cwd", "user", "read", "write",
         "network", "memory", NULL };
 
-/* "3" is 3 where the type says so: YAML's values are texts here. */
+/* Convert a text to its declared type: YAML values are texts here. */
 static json_t *value_of(json_t *json, const char *type)
 {
         bool on;
@@ -29,7 +29,7 @@ static json_t *value_of(json_t *json, const char *type)
         return json_incref(json);
 }
 
-/* "city: string", or "city: {type: string, description: …, optional: true}"; of that a JSON Schema. */
+/* Read "city: string" or "city: {type: string, description: …, optional: true}" into the JSON Schema. */
 static int add_argument(struct config_reader *r, const char *name, json_t *said, json_t *properties, json_t *required)
 {
         static const char *const types[] = { "string", "integer", "number", "boolean", "array", "object" };
@@ -118,7 +118,7 @@ static bool is_required(const struct defined *tool, const char *name)
         return false;
 }
 
-/* "{city}" as the whole text: its name; else NULL. */
+/* The name in a text "{city}", or NULL. */
 static char *place_name(struct config_reader *r, const char *text)
 {
         size_t len = strlen(text);
@@ -126,8 +126,8 @@ static char *place_name(struct config_reader *r, const char *text)
 }
 
 /*
- * An argument that goes into the query by its name must not have that of a parameter which stands there: which of the
- * two counts is up to the server.
+ * An argument added to the query must not have the name of a fixed parameter: the server would choose between the two
+ * values.
  */
 static int check_query(struct config_reader *r, const char *url, const struct defined *tool)
 {
@@ -145,7 +145,7 @@ static int check_query(struct config_reader *r, const char *url, const struct de
         return rc;
 }
 
-/* Where in the URL its host ends, and with it what arguments must not touch. */
+/* Arguments are allowed only after the host of the URL. */
 static int read_endpoint(struct config_reader *r, json_t *json, const char *line, struct defined *tool)
 {
         static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE" };
@@ -176,7 +176,7 @@ static int read_endpoint(struct config_reader *r, json_t *json, const char *line
         if ((strcmp(tool->method, "GET") == 0 || strcmp(tool->method, "DELETE") == 0) && check_query(r, url, tool) < 0)
                 return -CSN_E_CONFIG;
         tool->url = arena_text(r->arena, "%s", url);
-        /* As if the arguments were there. */
+        /* Check the URL with placeholders replaced. */
         char *plain = arena_text(r->arena, "%s", url);
         for (char *c = plain; *c; c++)
                 if (*c == '{' || *c == '}')
@@ -186,7 +186,7 @@ static int read_endpoint(struct config_reader *r, json_t *json, const char *line
         return config_pairs(r, json, "headers", ": ", &tool->headers);
 }
 
-/* The place of an argument; -1: it is none. */
+/* Index of a new place for the argument; negative: an error is set. */
 static int find_place(struct config_reader *r, struct defined *tool, const char *name, enum dash dash)
 {
         if (!is_argument(tool, name))
@@ -199,15 +199,15 @@ static int find_place(struct config_reader *r, struct defined *tool, const char 
 }
 
 /*
- * What stands before it is an option that waits for its value, which may begin with anything; "--days=" has one
- * already.
+ * Is this an option without a value?  The next entry is its value and may begin with "-"; "--days=" already has a
+ * value.
  */
 static bool is_option(const char *text)
 {
         return text && text[0] == '-' && !strchr(text, '=') && strcmp(text, "--") != 0;
 }
 
-/* [--days, "{days}"]: left out where there is no such argument. */
+/* Read a group such as [--days, "{days}"], left out if the argument is missing. */
 static int read_group(struct config_reader *r, json_t *group, enum dash dash, struct defined *tool, struct texts *argv)
 {
         size_t i;
@@ -280,7 +280,7 @@ static int read_command(struct config_reader *r, json_t *json, json_t *command, 
         if (tool->input && !is_argument(tool, tool->input))
                 return config_wrong(r, "stdin", "\"%.60s\" is none of its arguments", tool->input);
         program.argv = (struct launch_texts){ argv.texts, argv.n };
-        /* A second wall around what is not asked for either, where the kernel has it. */
+        /* Isolate commands also without `read` and `write`, if the kernel has Landlock. */
         if (probe_landlock_abi())
                 program.flags |= LAUNCH_ISOLATION;
         return config_add_program(r, &program, &tool->program);

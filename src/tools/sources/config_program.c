@@ -2,7 +2,7 @@
 #include "tools/sources/config_read.h"
 #include "tools/sources/launcher_client.h"
 
-/* As whom a program runs: never as the daemon, whose files are secret. */
+/* The user of a program: by default another user than the daemon under root, whose files are secret. */
 static int get_user(struct config_reader *r, json_t *json, struct launch_program *program)
 {
         const struct engine_settings *engine = &r->settings->engine;
@@ -28,7 +28,7 @@ static int get_folders(struct config_reader *r, json_t *json, const char *key, s
         return 0;
 }
 
-/* Nothing of ours, but what every program expects. */
+/* The environment holds the usual variables, and none of the daemon's. */
 static int get_environment(struct config_reader *r, json_t *json, struct launch_program *program)
 {
         struct texts given = { 0 }, env = { 0 };

@@ -1,10 +1,10 @@
-/* Values of an entry of the configuration, checked, and the secrets in them; see config_read.h. */
+/* Checked values of a configuration entry, and its secrets; see config_read.h. */
 #include "tools/sources/config_read.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
-#define SECRET_MAX (64 * KIB)              /* of a file with one */
+#define SECRET_MAX (64 * KIB)              /* bytes of a secret file */
 
 int config_wrong(struct config_reader *r, const char *key, const char *fmt, ...)
 {
@@ -35,7 +35,7 @@ static int read_secret_file(struct config_reader *r, const char *key, const char
         return 0;
 }
 
-/* ${env:NAME} and ${file:/path} in a text; anything else stays as it is. */
+/* Replace ${env:NAME} and ${file:/path} in a text; other text is unchanged. */
 static int put_text_secrets(struct config_reader *r, const char *key, const char *text, char **ret)
 {
         struct buf buf;
@@ -69,7 +69,7 @@ static int put_text_secrets(struct config_reader *r, const char *key, const char
         return rc;
 }
 
-/* All texts of an entry; what is left is the entry as it is meant. */
+/* Replace the secrets in all texts of an entry, in a copy. */
 int config_put_secrets(struct config_reader *r, const char *key, json_t *json, json_t **ret)
 {
         char *text;
@@ -180,7 +180,7 @@ static bool is_nothing(const json_t *value)
         return json_is_object(value) && !json_object_size(value);
 }
 
-/* A list of texts, or one. */
+/* A list of texts, or a single text. */
 int config_texts(struct config_reader *r, json_t *json, const char *key, struct texts *ret)
 {
         json_t *value = json_object_get(json, key), *one;
@@ -199,7 +199,7 @@ int config_texts(struct config_reader *r, json_t *json, const char *key, struct 
         return 0;
 }
 
-/* NAME: VALUE pairs, put together with what is between them. */
+/* NAME: VALUE pairs as texts, joined by `between`. */
 int config_pairs(struct config_reader *r, json_t *json, const char *key, const char *between, struct texts *ret)
 {
         static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -234,7 +234,7 @@ static char *words_of(struct arena *arena, const char *const *words)
         return text;
 }
 
-/* Nobody notices a misspelt key otherwise. */
+/* Report unknown keys, so that a misspelt key is noticed. */
 int config_check_keys(struct config_reader *r, json_t *json, const char *const *known)
 {
         const char *name;

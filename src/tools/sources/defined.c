@@ -1,4 +1,4 @@
-/* Tools that the configuration defines, as a source; see defined.h. */
+/* Tools defined by the configuration, as a source; see defined.h. */
 #include "tools/sources/defined.h"
 
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-/* A call of a tool that the configuration defines: its arguments, its output, its end. */
+/* A call of a tool defined by the configuration: its arguments, its output, its end. */
 #include "tools/sources/defined.h"
 
 #include <openssl/evp.h>

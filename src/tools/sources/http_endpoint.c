@@ -1,9 +1,9 @@
 /*
- * A tool that is an HTTP endpoint.
+ * An HTTP endpoint as a tool.
  *
- * Scheme and host stand in the configuration.  Arguments are percent-encoded, so none of them can add a segment of a
- * path, a parameter or a header; and one in the path has no ".." and no slash, which servers might take for a way to
- * another folder.
+ * Scheme and host are fixed in the configuration.  Arguments are percent-encoded, so an argument cannot add a path
+ * segment, a parameter or a header.  Arguments in the path may not contain "..", nor slashes unless `slashes` is set:
+ * some servers decode before splitting the path.
  */
 #include "tools/sources/defined.h"
 
@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #define URL_MAX (64 * KIB)
-#define PROBLEM_MAX 2000                   /* bytes of the body of an answer that says no */
-#define ENDPOINT_MS_MAX 3600000L           /* the broker ends it before that */
+#define PROBLEM_MAX 2000                   /* bytes of the body of an error answer */
+#define ENDPOINT_MS_MAX 3600000L           /* the broker's time limit ends a call first */
 
 struct endpoint {
         struct act act;
@@ -29,9 +29,7 @@ static bool add_encoded(struct buf *url, const char *text)
         return fits;
 }
 
-/*
- * Nothing that a server could take for a way to another place: one segment, or more where the configuration allows it.
- */
+/* No path to another resource: one segment, or several where the configuration allows slashes. */
 static bool is_one_segment(const char *text, bool slashes)
 {
         if (!slashes || !strpbrk(text, "/\\"))
@@ -46,7 +44,7 @@ static bool is_one_segment(const char *text, bool slashes)
         }
 }
 
-/* "name={name}" of the query without the argument is left out; `pair` is where it begins in the URL that is made. */
+/* A "name={name}" pair of the query is left out if its argument is missing; `pair` is its start in the new URL. */
 static int fill(const struct act *act, struct arena *arena, json_t *used, struct buf *url, struct csn_error *err)
 {
         bool query = false, fits = true;
@@ -69,7 +67,7 @@ static int fill(const struct act *act, struct arena *arena, json_t *used, struct
                         return err_set(err, CSN_E_INPUT, 0,
                                 "the argument %.60s is a part of a path; it cannot be missing, empty, \".\" or \"..\"",
                                 name);
-                /* Some servers decode before they look for segments. */
+                /* Some servers decode before splitting the path. */
                 if (!query && !is_one_segment(text, act->tool->slashes))
                         return err_set(err, CSN_E_INPUT, 0, "the argument %.60s is a part of a path; it cannot have %s",
                                 name,
@@ -84,7 +82,7 @@ static int fill(const struct act *act, struct arena *arena, json_t *used, struct
         return fits ? 0 : err_set(err, CSN_E_INPUT, 0, "with its arguments the URL has more than %llu bytes", URL_MAX);
 }
 
-/* What is in no place goes into the query, or into the body. */
+/* Add arguments without a {place} to the query. */
 static int add_rest(const struct act *act, struct arena *arena, json_t *used, struct buf *url, struct csn_error *err)
 {
         const char *name;
@@ -94,7 +92,7 @@ static int add_rest(const struct act *act, struct arena *arena, json_t *used, st
                 const char *text;
                 if (json_object_get(used, name))
                         continue;
-                /* Whatever else the schema lets through could be a parameter that the configuration has set. */
+                /* An undeclared argument could override a parameter fixed in the configuration. */
                 if (!json_object_get(json_object_get(act->tool->schema, "properties"), name))
                         return err_set(err, CSN_E_INPUT, 0, "the tool has no argument %.60s", name);
                 if (act_argument(act, name, arena, &text, err) < 0)
@@ -214,7 +212,7 @@ static int endpoint_begin(struct act *act, struct csn_error *err)
         if (rc == 0 && in_url)
                 rc = add_rest(act, &arena, used, &url, err);
         if (rc == 0) {
-                /* buf_add() ends what it has with a NUL, and what was taken back has one behind it. */
+                /* fill() may have shortened `url`, so its bytes need a new NUL. */
                 char *text = arena_copy(&arena, url.bytes, url.len);
                 rc = send_it(endpoint, text, used, err);
         }

@@ -47,7 +47,7 @@ int launcher_start(struct launcher *launcher, const struct launch_program *progr
                 return err_set(err, CSN_E_SYSTEM, errno, "socketpair");
         auto_fd theirs = pair[1];
         launcher->sock = pair[0];
-        /* It answers at once.  One that does not is broken, and the engine's loop does not wait for it. */
+        /* The launcher answers at once; a broken launcher must not block the engine's loop. */
         const struct timeval patience = { .tv_sec = LAUNCHER_S };
         if (setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
             setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0)
@@ -63,7 +63,7 @@ void launcher_stop(struct launcher *launcher)
 {
         fd_close(&launcher->sock);
         if (!helpers_reap(launcher->pid, HELPER_ANSWER_MS))
-                log_text(LOG_ERROR, "the launcher of tools does not end");   /* it is root's */
+                log_text(LOG_ERROR, "the launcher of tools does not end");   /* the launcher runs as root */
         launcher->pid = 0;
 }
 
@@ -126,7 +126,7 @@ static int ask(const struct launcher *launcher, const struct buf *request, const
         size_t got_n;
         if (wire_send(launcher->sock, request->bytes, request->len, fds, LAUNCH_FDS) < 0 ||
             wire_receive_small(launcher->sock, &said, sizeof said, got, &got_n) != (ssize_t)sizeof said) {
-                /* An answer that comes late would be taken for that to the next request. */
+                /* A late answer would be taken for the answer to the next request. */
                 shutdown(launcher->sock, SHUT_RDWR);
                 return err_set(err, CSN_E_SYSTEM, 0,
                         "the process that starts programs of tools does not answer");

@@ -8,7 +8,7 @@
 
 /* ---- answers ---- */
 
-/* Blocks are objects with a type; nothing else is handed on. */
+/* Content is an array of objects with a type. */
 static bool is_content(const json_t *content)
 {
         size_t i;
@@ -70,7 +70,7 @@ static void on_error(struct mcp *mcp, const char *method, struct tool_call *call
                 mcp_client_take_error(mcp, method, rpc, text);
 }
 
-/* Requests of the server, as for texts of a model, answers of a user, or folders: only ping is served. */
+/* Requests of the server, as sampling, elicitation or roots: only ping is served. */
 static void on_request(struct mcp *mcp, const struct rpc *rpc)
 {
         bool ping = strcmp(rpc->method, "ping") == 0;
@@ -110,8 +110,8 @@ static size_t skip_blanks(const char *text, size_t len, size_t at)
 }
 
 /*
- * The id of an answer that cannot be read, so that its call need not wait for one that never comes; -1: it has none.
- * Half a pair of surrogates or 5,000 levels leave the outermost object as it is.
+ * The id of an unreadable answer, so that its call fails at once; -1: no id.  Half a pair of surrogates or 5,000 levels
+ * of nesting leave the outermost object readable.
  */
 static int64_t id_of_unreadable(const char *text, size_t len)
 {

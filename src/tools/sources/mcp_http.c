@@ -1,8 +1,8 @@
 /*
- * MCP over streamable HTTP: each message is a POST, and its answer is JSON or a stream of events (SSE).
+ * MCP over streamable HTTP: each message is a POST, answered with JSON or a stream of events (SSE).
  *
- * A stream of the legacy era that ends before the answer has come is taken up again by GET, with the id of its last
- * event and after the time that the server asked for.  There a session has an id, and 404 says that it is gone.
+ * A legacy stream that ends before its answer is resumed by GET, with the id of the last event (Last-Event-ID) and
+ * after the server's `retry` time.  A legacy session has an id; status 404 means that the session has ended.
  */
 #include "tools/sources/mcp.h"
 #include "net/sse.h"
@@ -12,31 +12,31 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define SESSION_MAX 1024                   /* bytes of the id of a session, and its end */
-#define RESUMES_MAX 10                     /* without an event in between */
+#define SESSION_MAX 1024                   /* bytes of a session id with its NUL */
+#define RESUMES_MAX 10                     /* without a new event */
 #define HEADER_VALUE_MAX 4096
 #define CONNECT_MS 15000L
 
 struct http;
 
-/* One request of ours over HTTP, and what comes back. */
+/* One HTTP request with its answer. */
 struct post {
         struct post *next;
         struct http *http;
-        struct waiting *waiting;           /* whose answer it brings, or NULL */
-        bool listens;                      /* a GET of its own, for what the server has to say */
+        struct waiting *waiting;           /* the MCP request to be answered, or NULL */
+        bool listens;                      /* a GET for requests of the server */
         bool over;                         /* to be freed by the clean timer */
-        bool ended;                        /* libcurl is done with it */
+        bool ended;                        /* libcurl has reported the end */
         CURLcode code;
         char why[200];
         struct fetch fetch;
         struct curl_slist *headers;
-        struct buf input;                  /* that has come and was not looked at yet */
+        struct buf input;                  /* received bytes, not yet parsed */
         struct sse sse;
-        bool streams, known;               /* it is SSE; that is known */
+        bool streams, known;               /* the answer is SSE; its headers were read */
         long status;
         unsigned resumes;
-        struct timer look;                 /* at what has come: not within a callback of libcurl's */
+        struct timer look;                 /* parses `input`, outside libcurl's callbacks */
         struct timer again;
 };
 
@@ -59,7 +59,7 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
         return list;
 }
 
-/* What cannot be in a header as it is goes there as Base64. */
+/* A value not allowed in a header is sent as Base64. */
 static struct curl_slist *add_encoded(struct curl_slist *list, const char *name, const char *value)
 {
         size_t len = strlen(value);
@@ -81,7 +81,7 @@ static struct curl_slist *add_encoded(struct curl_slist *list, const char *name,
 
 static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* Marks of properties by their lower case are put into `seen`. */
+/* Names of headers already used are put into `seen` in lower case. */
 static const char *check_mark(json_t *property, json_t *seen)
 {
         json_t *mark = json_object_get(property, "x-mcp-header");
@@ -102,7 +102,7 @@ static const char *check_mark(json_t *property, json_t *seen)
         return NULL;
 }
 
-/* `plain`: properties alone lead here, so what is here can be found among the arguments. */
+/* `plain`: only "properties" lead here, so the arguments have a value at the same path. */
 static const char *check_marks(json_t *schema, bool plain, unsigned depth, json_t *seen)
 {
         const char *key, *name, *why = NULL;
@@ -140,7 +140,7 @@ static const char *http_refuses(const struct mcp *mcp, json_t *schema)
         return why;
 }
 
-/* Arguments that the server wants to see in headers: "x-mcp-header" of a property, however deep among properties. */
+/* Arguments repeated in headers: "x-mcp-header" of a property, at any depth of properties. */
 static struct curl_slist *add_marked(struct curl_slist *list, json_t *schema, json_t *arguments, unsigned depth)
 {
         json_t *properties = json_object_get(schema, "properties"), *property;
@@ -189,7 +189,7 @@ static struct curl_slist *headers_of(const struct http *http, json_t *message, b
                 list = curl_slist_append(list, "Content-Type: application/json");
         for (size_t i = 0; i < server->headers.n; i++) {
                 const char *given = server->headers.texts[i], *value = strstr(given, ": ");
-                /* A header without a value is written otherwise. */
+                /* libcurl writes a header without a value as "NAME;". */
                 char *name = value && !value[2] ? mem_copy(given, (size_t)(value - given)) : NULL;
                 list = name ? add_header(list, name, "") : curl_slist_append(list, given);
                 free(name);
@@ -231,7 +231,7 @@ static void on_clean(struct timer *timer)
         }
 }
 
-/* It may be in use where we are: it goes soon, and does nothing until then. */
+/* A caller may still use the post, so the clean timer frees it; until then it does nothing. */
 static void end_post(struct post *post)
 {
         if (post->waiting)
@@ -252,7 +252,7 @@ static void give_up(struct post *post, const char *why)
 
 static int begin(struct post *post, json_t *message, struct csn_error *err);
 
-/* By GET, from where it broke off. */
+/* Resume the stream by GET after its last event. */
 static void on_post_again(struct timer *timer)
 {
         struct post *post = timer->owner;
@@ -280,7 +280,7 @@ static void resume(struct post *post)
         loop_timer(post->http->mcp->loop, &post->again, wait_ms * 1000);
 }
 
-/* ---- what comes ---- */
+/* ---- answers ---- */
 
 static void message(struct post *post, const char *text, size_t len)
 {
@@ -295,7 +295,7 @@ static bool take_message(void *owner, const char *text, size_t len)
         return !post->over;
 }
 
-/* What comes while it is looked at begins behind it. */
+/* Bytes appended to `input` during the call stay, behind the parsed bytes. */
 static void take_events(struct post *post)
 {
         struct csn_error err;
@@ -334,7 +334,7 @@ static void learn(struct post *post)
         snprintf(http->session, sizeof http->session, "%s", session);
 }
 
-/* It has ended, and its answer has not come. */
+/* The HTTP request has ended without an answer. */
 static void conclude(struct post *post)
 {
         struct http *http = post->http;
@@ -345,7 +345,9 @@ static void conclude(struct post *post)
                 (post->code == CURLE_OK || post->code == CURLE_PARTIAL_FILE || post->code == CURLE_RECV_ERROR)) {
                 resume(post);
         } else if (post->listens || !waiting) {
-                /* Nothing waits for it; a server need not offer the one, and says 202 to the other. */
+                /*
+                 * No request waits.  A server need not offer the listening stream, and answers a notification with 202.
+                 */
                 end_post(post);
         } else if (post->code != CURLE_OK) {
                 snprintf(why, sizeof why, "it cannot be reached: %s", post->why);
@@ -371,7 +373,7 @@ static void on_look(struct timer *timer)
         if (post->streams)
                 take_events(post);
         else if (post->ended && post->status != 404 && post->input.len)
-                /* An answer; or, with an error's status, one that may be about the request. */
+                /* With an error status the body may still be the answer to the request. */
                 (void)(post->status / 100 == 2
                                 ? message(post, post->input.bytes, post->input.len)
                                 : (void)mcp_message(post->http->mcp, post->input.bytes, post->input.len));
@@ -408,7 +410,7 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
         on_look(&post->look);
 }
 
-/* ---- to it ---- */
+/* ---- requests ---- */
 
 /* message NULL: a GET. */
 static int begin(struct post *post, json_t *message, struct csn_error *err)
@@ -473,7 +475,7 @@ static void http_listen(struct mcp *mcp)
                 end_post(post);
 }
 
-/* Where nothing else is in it, the end of a stream says that nobody waits; in the legacy era it says nothing. */
+/* Modern era: the end of its stream cancels the request.  Legacy era: a closed stream cancels nothing. */
 static bool http_forget(struct mcp *mcp, struct waiting *waiting)
 {
         struct post *post = waiting->post;

@@ -1,4 +1,4 @@
-/* Requests to an MCP server that wait for an answer, and messages that do not; see mcp.h. */
+/* Requests to an MCP server, and messages without an answer; see mcp.h. */
 #include "tools/sources/mcp.h"
 
 #include "config.h"
@@ -10,7 +10,7 @@ json_t *mcp_client_info(void)
         return json_pack("{s:s, s:s, s:s}", "name", "caisson", "title", "Caisson", "version", VERSION);
 }
 
-/* The version of the protocol and the client, which each request of the modern era names. */
+/* Each request of the modern era carries the version of the protocol and the client. */
 static json_t *with_meta(const struct mcp *mcp, json_t *params)
 {
         json_t *meta = json_object_get(params, "_meta");
@@ -36,7 +36,7 @@ struct waiting *mcp_client_find(const struct mcp *mcp, int64_t id)
         return waiting;
 }
 
-/* Out of the list; the memory stays the caller's. */
+/* Unlink the request; its memory stays the caller's. */
 static void take_out(struct mcp *mcp, struct waiting *waiting)
 {
         for (struct waiting **at = &mcp->waiting; *at; at = &(*at)->next)

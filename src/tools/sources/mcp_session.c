@@ -236,7 +236,7 @@ static void on_page(struct mcp *mcp, json_t *result, size_t len)
         json_t *tools = json_object_get(result, "tools"), *tool;
         const char *cursor = json_string_value(json_object_get(result, "nextCursor"));
         size_t i;
-        /* To an older request, whose list has been read to its end. */
+        /* A late answer: its list is complete already. */
         if (!mcp->pages)
                 return;
         if (!json_is_array(tools)) {
@@ -263,7 +263,7 @@ static void on_page(struct mcp *mcp, json_t *result, size_t len)
         }
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static void note_abilities(struct mcp *mcp, json_t *result)
 {

@@ -1,8 +1,7 @@
 /*
- * MCP over the standard streams of a program that the launcher starts: a message a line.
+ * MCP over the standard streams of a program started by the launcher: one message a line.
  *
- * A line that does not end is not waited for, what the program prints besides is logged with a bound, and a program
- * that does not read is not written to for ever.
+ * Bounded: the length of a line, logged lines of standard error, and unread output to the program.
  */
 #include "tools/sources/mcp.h"
 
@@ -10,24 +9,24 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
-#define OUTPUT_MAX (32 * MIB)              /* that the program has not read */
+#define OUTPUT_MAX (32 * MIB)              /* bytes not yet read by the program */
 #define READ_SIZE (64 * 1024)
 #define READS_AT_ONCE 8
 #define LOG_LINE_MAX 1000
-#define LOG_LINES_MAX 100                  /* in each LOG_US */
+#define LOG_LINES_MAX 100                  /* logged lines in LOG_US */
 #define LOG_US (10 * 1000000ULL)
-#define STATUS_US 100000ULL                /* for its exit status to come */
-#define JUNK_MAX 100                       /* lines that are no messages, until the program is ended */
+#define STATUS_US 100000ULL                /* wait for the exit status */
+#define JUNK_MAX 100                       /* malformed lines before the program is ended */
 
 struct stdio {
         struct launched launched;
         struct watch input, output, error, control;
         struct buf out, line, noise;
         size_t sent;                       /* of out */
-        bool over;                         /* it has been shut within one of its own events */
+        bool over;                         /* shut during one of its own events */
         unsigned junk, logged;
         uint64_t logged_us;
-        char last[200];                    /* what it printed last */
+        char last[200];                    /* last line of standard error */
         struct timer lost;
 };
 
@@ -43,8 +42,8 @@ static void on_lost(struct timer *timer)
 }
 
 /*
- * Not from here: whoever is in the middle of a call of ours goes on with what it has.  A program that ends closes its
- * output before anybody can say how it ended.
+ * Report the loss from a timer: callers may still use the connection.  A program closes its output before its exit
+ * status arrives.
  */
 static void lose(struct mcp *mcp)
 {
@@ -54,7 +53,7 @@ static void lose(struct mcp *mcp)
         loop_timer(mcp->loop, &stdio->lost, stdio->control.active ? STATUS_US : 0);
 }
 
-/* ---- to it ---- */
+/* ---- output to the program ---- */
 
 static void flush(struct mcp *mcp)
 {
@@ -113,9 +112,9 @@ static int stdio_send(struct mcp *mcp, json_t *message, struct waiting *waiting,
         return 0;
 }
 
-/* ---- from it ---- */
+/* ---- input from the program ---- */
 
-/* Whole lines of what there is; what is left of the last one stays.  False: there was one without an end. */
+/* Pass on whole lines; `line` keeps the incomplete rest.  False: a line is too long. */
 static bool take_lines(struct mcp *mcp, struct buf *line, const char *bytes, size_t len,
         void (*take)(struct mcp *mcp, const char *text, size_t len))
 {
@@ -170,7 +169,7 @@ static void on_output(struct watch *watch, uint32_t events)
         }
 }
 
-/* For people: whatever is no plain character is a dot. */
+/* For the log: bytes other than printable UTF-8 become dots. */
 static void take_noise(struct mcp *mcp, const char *text, size_t len)
 {
         struct stdio *stdio = mcp->way;
@@ -212,7 +211,7 @@ static void on_error(struct watch *watch, uint32_t events)
         }
 }
 
-/* It has ended.  What it said last is read first. */
+/* The program has ended.  Read its last output before reporting the loss. */
 static void on_control(struct watch *watch, uint32_t events)
 {
         struct mcp *mcp = watch->owner;
@@ -247,7 +246,7 @@ static void stdio_done(struct mcp *mcp)
         struct stdio *stdio = mcp->way;
         if (!stdio)
                 return;
-        buf_done(&stdio->line);            /* not by shut(): a message in it may be being read */
+        buf_done(&stdio->line);            /* not in shut(): take_message() may be reading `line` */
         buf_done(&stdio->noise);
         free(stdio);
         mcp->way = NULL;
@@ -276,7 +275,7 @@ static int stdio_open(struct mcp *mcp, struct csn_error *err)
         return 0;
 }
 
-/* It has to be told: on one pair of pipes nothing can be closed for one request. */
+/* False: all requests share one pair of pipes, so the server needs a message. */
 static bool stdio_forget(struct mcp *mcp, struct waiting *waiting)
 {
         (void)mcp, (void)waiting;

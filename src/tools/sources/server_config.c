@@ -41,7 +41,7 @@ static int read_http(struct config_reader *r, json_t *json, struct server *serve
         return fetch_check(server->url, "it", "headers", &why) < 0 ? config_wrong(r, "url", "%s", why.text) : 0;
 }
 
-/* A list is what is allowed; an object may say what is not. */
+/* `tools` is a list of allowed tools, or an object with `allow` and `deny`. */
 static int read_filter(struct config_reader *r, json_t *json, struct server *server)
 {
         static const char *const keys[] = { "allow", "deny", NULL };
@@ -95,7 +95,7 @@ static int read_server(struct config_reader *r, json_t *json, struct server *ser
         return read_http(r, json, server);
 }
 
-/* ---- all of them ---- */
+/* ---- sections ---- */
 
 static int read_entries(struct config_reader *r, json_t *entries, const char *section,
         int (*read)(struct config_reader *, json_t *, struct server *))
@@ -125,7 +125,7 @@ static int read_entries(struct config_reader *r, json_t *entries, const char *se
                 server->where = arena_text(r->arena, "%s", r->where);
                 while (*at)
                         at = &(*at)->next;
-                *at = server;              /* even one that is wrong: it is released with the others */
+                *at = server;              /* linked also if invalid: registry_done() frees `said` */
                 if (config_put_secrets(r, NULL, json, &server->said) < 0 || read(r, server->said, server) < 0)
                         return -CSN_E_CONFIG;
         }

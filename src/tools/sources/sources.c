@@ -1,4 +1,4 @@
-/* From the configuration to sources, and back when it changes; see sources.h. */
+/* Opens the sources of the configuration; see sources.h. */
 #include "tools/sources/mcp.h"
 
 #include <sys/epoll.h>
@@ -42,7 +42,7 @@ int sources_open(struct sources *sources, struct tools *tools, struct csn_error 
         return 0;
 }
 
-/* Its answers are waited for; so this is its end. */
+/* Each answer is read at once by its request, so an event here is the launcher's end. */
 static void on_launcher(struct watch *watch, uint32_t events)
 {
         struct sources *sources = watch->owner;
