@@ -1,9 +1,8 @@
 /*
  * The broker of one run or persistent sandbox.
  *
- * Input from the tool socket is hostile: bytes of a program that may know this source.  A message is JSON within
- * bounds or is refused; a tool without a grant does not exist for the program; and each result is a value within
- * bounds.
+ * Input from the tool socket is hostile: the program may know this source.  A message is JSON within bounds or is
+ * refused; a tool without a grant does not exist for the program; and each result is a value within bounds.
  *
  * A call goes through the states of struct ask in order.  Each state has a time limit, except ASK_QUEUED: the calls
  * before have time limits.  All calls end in end(): answer, count, record, log, free.
@@ -13,9 +12,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SETTLE_MS 10000                    /* for sources that are not ready */
+#define SETTLE_MS 10000                    /* limit of the wait for sources to be ready */
 #define PROGRESS_US 100000                /* between two progress events of a call */
-#define PROGRESS_TEXT_MAX 1000             /* bytes of the message of a server with it */
+#define PROGRESS_TEXT_MAX 1000             /* bytes of the server's message in an event */
 #define ERROR_MAX 4000                     /* bytes of an error for the program */
 
 static void go_on(struct ask *ask);
@@ -102,7 +101,7 @@ static void fail(struct ask *ask, const char *fmt, ...)
         va_start(args, fmt);
         vsnprintf(text, sizeof text, fmt, args);
         va_end(args);
-        /* It may have been cut within a character. */
+        /* vsnprintf() may have cut the text within a character. */
         end(ask, NULL, model_utf8(&arena, text, strlen(text), &len));
         arena_done(&arena);
 }
@@ -190,7 +189,7 @@ static void on_clock(struct timer *timer)
         }
 }
 
-/* Whether a tool of this request's may still come. */
+/* May a tool of the request still appear, as a source is starting? */
 static bool is_settling(const struct broker *broker)
 {
         for (const struct tool_source *source = broker->tools->sources; source && !broker->replay;
@@ -303,7 +302,7 @@ static void end_list(struct ask *ask)
                 broker_list(broker, from);
 }
 
-/* Move a request on, until it waits for an event or has its answer. */
+/* Move a request on, up to its next wait or its answer. */
 static void go_on(struct ask *ask)
 {
         struct broker *broker = ask->broker;
@@ -500,7 +499,7 @@ void broker_lost(struct broker *broker, const struct tool_source *source)
         }
 }
 
-/* ---- its life ---- */
+/* ---- open and close ---- */
 
 static int check_patterns(char *const *patterns, size_t n, const char *field, struct csn_error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * The pending requests of a broker: in the order of arrival, and within bounds of memory.
  *
- * A request that can go on is found from the loop, because the end of one request may free any other.
+ * A timer of the loop looks for requests to continue, because the end of one request may free any other.
  */
 #include "tools/tools_private.h"
 

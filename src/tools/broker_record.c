@@ -2,7 +2,7 @@
 #include "tools/tools_private.h"
 
 #define KEPT_MAX 100000                    /* calls in one record */
-#define KEPT_BYTES_MAX (16 * MIB)          /* bytes of these calls */
+#define KEPT_BYTES_MAX (16 * MIB)          /* bytes of the calls in one record */
 
 void broker_keep_call(struct broker *broker, const struct ask *ask, const char *result, const char *error, double ms)
 {

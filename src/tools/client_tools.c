@@ -1,7 +1,7 @@
 /*
- * Tools that whoever started the run serves: a call is an event of the run, and its answer a request of its own.
+ * Tools served by the client of the run: a call is an event of the run, and the answer a separate request.
  *
- * The source has nothing but the list.  Which call is which the broker knows, because approvals go the same way.
+ * The source holds the list only.  The broker matches answers to calls, as for approvals.
  */
 #include "tools/tools_private.h"
 

@@ -1,18 +1,21 @@
-/* Which tools a broker may call, and by what name. */
+/* The tools granted to a broker, and their names for the program. */
 #include "tools/tools_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define NAMES_TOLD 50              /* in the error of a name that is none */
-#define WARNING_BYTES 200          /* of names, when no more of them are added to a warning */
-/* of the processor, at the end of each run; names that are not looked at by then are not in it */
+#define NAMES_TOLD 50              /* names listed in the error for an unknown name */
+#define WARNING_BYTES 200          /* bytes of names after which a warning takes no more */
+/* CPU time of the warning at the end of each run; names not checked by then are left out */
 #define WARNING_MS_MAX 5
-#define TOOLS_AT_ONCE 64           /* between two looks at the clock, which are system calls */
-/* of the processor, for all patterns and all tools; what comes later is not in the list */
+#define TOOLS_AT_ONCE 64           /* tools between two reads of the clock, a system call each */
+/* CPU time for all patterns and all tools; later tools are not in the list */
 #define LISTING_MS_MAX 200
 
-/* Texts of at most a few hundred bytes; each * goes back to the last one only, so the work is their product at most. */
+/*
+ * Both texts have at most a few hundred bytes.  Backtracking goes to the last * only, so the work is at most the
+ * product of the lengths.
+ */
 static bool glob(const char *pattern, const char *text)
 {
         const char *star = NULL, *from = NULL;
@@ -51,15 +54,13 @@ bool grant_check_pattern(const char *pattern)
                 strlen(pattern);
 }
 
-/*
- * Whether all that `narrow` matches is matched by `wide`, by their texts: a * of the one is found by a * of the other.
- */
+/* Does `wide` match every name matched by `narrow`?  Compares the texts: a * in `narrow` needs a * in `wide`. */
 static bool covers(const char *wide, const char *narrow)
 {
         return strcmp(wide, "*") == 0 || (!strchr(wide, '.') == !strchr(narrow, '.') && glob(wide, narrow));
 }
 
-/* The first of `narrow` that none of `wide` covers; NULL: there is none. */
+/* The first pattern of `narrow` not covered by `wide`, or NULL. */
 static const char *uncovered(char *const *wide, size_t wide_n, char *const *narrow, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
@@ -78,7 +79,9 @@ static int widens(const char *field, struct csn_error *err)
         return -err->code;
 }
 
-/* Where the profile allows nothing, all tools are a client's own, and only numbers that it sets itself bind them. */
+/*
+ * If the profile allows no tools, all tools are the client's own, and only numbers set in the profile bind the request.
+ */
 static int numbers_narrow(const struct tools_request *given, const struct tools_request *granted, const char *profile,
         struct csn_error *err)
 {
@@ -133,7 +136,7 @@ static bool is_listed(char *const *patterns, size_t n, const char *server, const
         return false;
 }
 
-/* No server has a dot in its name, so what comes before a pattern's first dot or star is the beginning of a name. */
+/* Server names have no dots, so the pattern up to its first dot or star is a prefix of the server's name. */
 bool grant_concerns(char *const *patterns, size_t n, const char *server)
 {
         for (size_t i = 0; i < n; i++) {
@@ -145,7 +148,7 @@ bool grant_concerns(char *const *patterns, size_t n, const char *server)
         return false;
 }
 
-/* Whoever brings a tool with his request wants it to be called; what a recording has was called before. */
+/* The client's own tools and recorded tools need no entry in `allow`. */
 static bool is_granted(const struct broker *broker, const struct tool_source *source, const struct tool *tool)
 {
         const struct tools_request *request = broker->request;
@@ -166,8 +169,7 @@ static struct tool_source *next_source(const struct broker *broker, const struct
 }
 
 /*
- * Those of a source that cannot be used now are still its own: a name is not another server's for as long as that is
- * away.
+ * Also the tools of an unavailable source, so that another server's tool of the same name does not take over the name.
  */
 static const struct tool *list_of(struct tool_source *source, size_t *ret_n)
 {
@@ -181,7 +183,7 @@ static int by_name(const void *a, const void *b)
         return order ? order : strcmp(one->source->server, other->source->server);
 }
 
-/* As code sees them. */
+/* By the names shown to code. */
 static int by_shown_name(const void *a, const void *b)
 {
         const struct granted *const both[2] = { a, b };
@@ -225,7 +227,7 @@ const struct granted *grant_all(struct broker *broker, size_t *ret_n)
         return all;
 }
 
-/* Unsure where a source may have it that has not said yet, or not lately, what it has. */
+/* Does the pattern match no tool?  False in doubt: a source with a fitting name is not ready, or time is up. */
 static bool is_for_nothing(const struct broker *broker, char *const *pattern, uint64_t until_us)
 {
         size_t count;
@@ -268,7 +270,7 @@ char *grant_name(const struct granted *one, struct arena *arena)
                            : arena_text(arena, "%s", one->tool->name);
 }
 
-/* A name with its server's in front, or as it is: a tool's own may have dots. */
+/* `name` is TOOL or SERVER.TOOL; the tool's name itself may have dots. */
 static bool is_called(const struct tool_source *source, const struct tool *tool, const char *server, const char *name)
 {
         size_t len = strlen(source->server);
@@ -279,7 +281,7 @@ static bool is_called(const struct tool_source *source, const struct tool *tool,
                         strcmp(name + len + 1, tool->name) == 0);
 }
 
-/* Another server has one of that name. */
+/* Has another server a granted tool of this name? */
 static bool is_shared(const struct broker *broker, const struct granted *one)
 {
         size_t count;

@@ -1,12 +1,13 @@
 /*
  * Arguments against a JSON Schema (2020-12, the validation vocabulary and the applicators).
  *
- * A schema is a stranger's, and so is the value: the two together could ask for any amount of work.  So there is one
- * budget of steps and one of depth for a check, and a clock.  A step is about a microsecond: one word of a schema, or
- * 64 bytes that are looked at.  Regular expressions pay from it, too: PCRE2's own limits begin anew at each place of a
- * text, so we are called at each item of an expression (pcre2callout(3)).  What exceeds them is told as an error of the
- * schema.  A `$ref` leads to a place in the same schema; any other one, `$dynamicRef`, the unevaluated* words, formats
- * and what is not known are not looked at, so they let everything pass.
+ * Schema and value are untrusted, and together could cause any amount of work.  So a check has a budget of steps, a
+ * limit of depth, and a limit of CPU time.  A step is about a microsecond: one keyword of a schema, or 64 bytes read.
+ * Regular expressions draw on the same budget: PCRE2's own limits start anew at each position of a text, so a callout
+ * counts each item of an expression (pcre2callout(3)).  A check beyond its limits fails with an error of the schema.
+ *
+ * A `$ref` may refer to a place in the same schema.  Other references, `$dynamicRef`, the unevaluated* keywords,
+ * formats and unknown keywords are ignored, so they accept every value.
  */
 #include "tools/tools.h"
 
@@ -18,16 +19,16 @@
 #include <pcre2.h>
 
 #define STEPS_MAX 100000
-#define STEP_BYTES 64              /* of text, for a step */
-#define WORK_MS_MAX 200            /* of the processor, should a step take longer than we think */
-#define CLOCK_STEPS 1000           /* between looks at it */
-#define MATCH_STEPS 20             /* that a regular expression costs before it is tried */
+#define STEP_BYTES 64              /* bytes of text in a step */
+#define WORK_MS_MAX 200            /* CPU time of a check, should steps take longer than a microsecond */
+#define CLOCK_STEPS 1000           /* steps between two reads of the clock */
+#define MATCH_STEPS 20             /* steps to compile a regular expression */
 #define DEPTH_MAX 100
 #define PATTERN_MAX 4096
 #define MATCH_LIMIT 20000
 #define MATCH_HEAP_KIB 1024
 
-/* From the value to what is in it. */
+/* The path from the root value to a member or an item. */
 struct where {
         const struct where *above;
         const char *name;          /* NULL: an item */
@@ -36,16 +37,16 @@ struct where {
 
 struct trial {
         json_t *root;
-        size_t steps, clock_steps; /* done; and at the last look at the clock */
+        size_t steps, clock_steps; /* steps done; steps done at the last read of the clock */
         uint64_t until_us;
-        unsigned depth, quiet;     /* quiet: what fails is only an alternative */
+        unsigned depth, quiet;     /* quiet: within alternatives, where a failure is no error */
         struct csn_error *err;
         bool broken;               /* the budget is used up; err says so */
 };
 
 static bool satisfies(struct trial *check, json_t *schema, json_t *value, const struct where *where);
 
-/* ---- what is said ---- */
+/* ---- errors ---- */
 
 static size_t print_where(const struct where *where, char *text, size_t size)
 {
@@ -105,7 +106,7 @@ static bool is_whole(json_t *value)
                 (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value));
 }
 
-/* Numbers are compared as what they are worth: 1 is 1.0. */
+/* Numbers are compared by value: 1 equals 1.0. */
 static bool is_same(struct trial *check, json_t *a, json_t *b, unsigned depth)
 {
         const char *name;
@@ -149,7 +150,7 @@ static size_t characters(const json_t *text)
 
 struct match {
         struct trial *check;
-        size_t len;                /* of the text, which the next item of the expression may go through */
+        size_t len;                /* bytes of the text, which the next item of the expression may scan */
 };
 
 static int on_item(pcre2_callout_block *block, void *owner)
@@ -159,7 +160,7 @@ static int on_item(pcre2_callout_block *block, void *owner)
         return spend_text(match->check, match->len) ? 0 : PCRE2_ERROR_CALLOUT;
 }
 
-/* Whether the expression is found in the text; the check is broken where that cannot be said. */
+/* Does the expression match the text?  An unusable expression breaks the check. */
 static bool is_found(struct trial *check, const char *pattern, size_t pattern_len, const char *text, size_t len)
 {
         const struct match match = { check, len };
@@ -200,7 +201,7 @@ static bool satisfies_quietly(struct trial *check, json_t *schema, json_t *value
         return good;
 }
 
-/* ---- the words ---- */
+/* ---- keywords ---- */
 
 static bool is_type(json_t *value, const char *type)
 {
@@ -287,7 +288,7 @@ static bool on_number(struct trial *check, json_t *schema, json_t *word, json_t 
         return true;
 }
 
-/* minX and maxX; a bound may be written 2.0. */
+/* minX and maxX; 2.0 is a valid bound. */
 static bool is_within(struct trial *check, json_t *schema, const char *least, const char *most, size_t n,
         const char *what, const struct where *where)
 {
@@ -350,7 +351,7 @@ static bool on_array(struct trial *check, json_t *schema, json_t *word, json_t *
                 return true;
         if (!is_within(check, schema, "minItems", "maxItems", json_array_size(value), "items", where))
                 return false;
-        /* As drafts before 2020-12 had it. */
+        /* Drafts before 2020-12: `items` may be a list. */
         if (json_is_array(rest)) {
                 first = rest;
                 rest = json_object_get(schema, "additionalItems");
@@ -382,7 +383,7 @@ static bool on_dependent(struct trial *check, json_t *schema, json_t *word, json
 {
         json_t *schemas = json_object_get(schema, "dependentSchemas"),
                *needs = json_object_get(schema, "dependentRequired"), *its;
-        json_t *both = json_object_get(schema, "dependencies");   /* as drafts before 2019-09 had it */
+        json_t *both = json_object_get(schema, "dependencies");   /* drafts before 2019-09 */
         const char *name;
         (void)word;
         if (!json_is_object(value))
@@ -539,9 +540,9 @@ static bool on_ref(struct trial *check, json_t *schema, json_t *word, json_t *va
         return !check->broken && (!place || satisfies(check, place, value, where));
 }
 
-/* One row for each rule, by a word that brings it. */
+/* The rules, each with the keywords to which it applies. */
 static const struct {
-        const char *word;          /* of those in `more` any; NULL: always */
+        const char *word;          /* the rule applies if `word` or one of `more` is present; NULL: always */
         const char *more[6];
         bool (*rule)(struct trial *check, json_t *schema, json_t *word, json_t *value, const struct where *where);
 } rules[] = {

@@ -1,4 +1,4 @@
-/* The sources that there are. */
+/* The registered sources of tools. */
 #include "tools/tools_private.h"
 
 struct engine *tools_engine(const struct tools *tools)

@@ -1,9 +1,8 @@
 /*
- * Calls of an earlier run in the place of calls outside: each is answered as it was then.
+ * Replay: answers calls from the recording of an earlier run.
  *
- * A call is known by its tool and its arguments, in whatever order their names are.  The same one again gets the next
- * answer that it had; a program that calls in another order than last time, because threads do, is replayed all the
- * same.
+ * A recorded call is found by its tool and arguments, regardless of the order of argument names.  Equal calls get their
+ * answers in the recorded order.  Different calls may come in another order than recorded, as threads cause.
  */
 #include "tools/tools_private.h"
 
@@ -22,7 +21,7 @@ struct replay_source {
 struct replay {
         struct arena arena;
         struct recorded *list;
-        size_t n, first;                   /* from here on some are not taken */
+        size_t n, first;                   /* index of the first record not taken */
         size_t tools_n, sources_n;
         struct tool_source *sources;
 };
@@ -54,7 +53,7 @@ static void source_close(struct tool_source *source)
 
 static const struct tool_source_kind replay_kind = { source_list, source_call, source_nothing, source_close };
 
-#define REPLAY_TOOLS_MAX 1000              /* in a recording */
+#define REPLAY_TOOLS_MAX 1000              /* tools in a recording */
 #define REPLAY_SERVERS_MAX 64
 
 /* NULL: there are too many. */
@@ -107,7 +106,7 @@ static int take_record(struct replay *replay, const struct tool_record *record, 
 int replay_open(const struct tools_request *request, struct replay **ret, struct csn_error *err)
 {
         *ret = NULL;
-        /* One without calls is a recording, too: nothing is called outside. */
+        /* A recording without calls also replaces all calls outside. */
         if (!HAS(request, tools_request, replay))
                 return 0;
         struct replay *replay = mem_alloc(sizeof *replay);
@@ -134,7 +133,7 @@ struct tool_source *replay_sources(const struct replay *replay)
         return replay->sources;
 }
 
-/* The first that is not taken; NULL: there is none. */
+/* Take the first matching record not yet taken, or NULL. */
 static const struct tool_record *take(struct replay *replay, const char *server, const char *tool, json_t *arguments)
 {
         char *key = key_of(arguments);
@@ -154,8 +153,8 @@ static const struct tool_record *take(struct replay *replay, const char *server,
 }
 
 /*
- * `tool add --a 1` has read its 1 by the tool's schema, and a recording has none: texts that are JSON are what they
- * say.
+ * `tool add --a 1` converts its arguments by the tool's schema.  A recording has no schema, so texts with valid JSON
+ * are converted to values.
  */
 static json_t *read_texts(const json_t *arguments)
 {

@@ -1,8 +1,8 @@
 /*
- * What a source answers, as code gets it.
+ * Results of tools as values for code.
  *
- * Most tools answer with one text, and in most of those there is JSON: a program wants to look into it, and not to take
- * it apart first.  So this is one rule, in one place, for all languages.
+ * Most tools answer with a single text, usually JSON.  The text is parsed here once for all languages, so programs need
+ * not parse.
  */
 #include "tools/tools.h"
 
