@@ -1,5 +1,5 @@
 /*
- * The backend `e2b` carries out runs in sandboxes of another server that has the interface of E2B.
+ * The backend `e2b` carries out runs in sandboxes of another server with the interface of E2B.
  *
  * A run is a list of requests, one after the other: create a sandbox, write files, install packages, list files,
  * execute the program, fetch new and changed files, kill the sandbox.  The events of the execution are translated into
@@ -24,7 +24,7 @@
 #define ENVD_PORT 49983
 #define INTERPRETER_PORT 49999
 #define HOME "/home/user"
-#define LIFE_MORE_MS 15000                 /* that a sandbox lives beyond the run's own time */
+#define LIFE_MORE_MS 15000                 /* lifetime of a sandbox beyond the run's time limit */
 #define ASK_MS 60000L                      /* one request */
 #define KILL_MS 5000L
 #define PACKAGES_MS 300000L
@@ -33,13 +33,13 @@
 
 struct remote_run;
 
-/* One of the requests: begin() sends it and is called again with the next thing to do; answered() takes the answer. */
+/* A kind of request.  begin() sends a request, and is called again for the next item; answered() takes the answer. */
 struct step {
         const char *what;
-        int (*begin)(struct remote_run *remote_run, struct csn_error *err);      /* 1: there is nothing to do */
+        int (*begin)(struct remote_run *remote_run, struct csn_error *err);      /* 1: no request needed */
         int (*answered)(struct remote_run *remote_run, struct csn_error *err);   /* 1: once more */
         long ms;
-        bool last;                         /* it is done whatever happened */
+        bool last;                         /* also done after a failure */
 };
 
 struct remote_run {
@@ -52,11 +52,11 @@ struct remote_run {
         struct curl_slist *headers;
         struct buf body, answer;
         struct arena arena;
-        size_t step, at;                   /* of the steps, and of what a step does again and again */
+        size_t step, at;                   /* index of the step; index of the item in the step */
         bool over;
         char sandbox[80], *token, *domain;
         struct far_ends ends;
-        json_t *before, *wanted;           /* files by path; those to fetch */
+        json_t *before, *wanted;           /* files by path; files to fetch */
         uint64_t room;                     /* bytes of files */
         struct timer deadline, next_step;
         uint64_t began_us, ended_us;
@@ -73,7 +73,7 @@ struct backend_link {
         struct remote_run *remote_runs;
 };
 
-/* ---- what the engine reads ---- */
+/* ---- frames for the engine ---- */
 
 static void say(struct remote_run *remote_run, enum channel_type type, const char *text, size_t len)
 {
@@ -119,7 +119,7 @@ static void remote_run_free(struct remote_run *remote_run)
         free(remote_run);
 }
 
-/* What was said and printed has to be in the pipes, for at the end the engine reads what is there. */
+/* Frames and output must be in the pipes first: at exited() the engine reads the rest. */
 static void finish_when_read(struct remote_run *remote_run)
 {
         if (!remote_run->over || far_ends_waiting(&remote_run->ends))
@@ -162,7 +162,7 @@ static const char *domain_of(const struct remote_run *remote_run)
         return remote_run->domain ? remote_run->domain : remote_run->link->settings->e2b_domain;
 }
 
-/* Prepare one: method, where, and a body of JSON, whose reference this takes, or NULL. */
+/* Prepare a request.  Takes the reference of `body`, which may be NULL. */
 static int ask(struct remote_run *remote_run, const char *method, const char *url, json_t *body, struct csn_error *err)
 {
         char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
@@ -245,7 +245,7 @@ static int begin_create(struct remote_run *remote_run, struct csn_error *err)
                 err);
 }
 
-/* What is in a text of theirs that becomes part of a URL. */
+/* Is this text of the server safe as a part of a URL? */
 static bool is_plain(const char *text, const char *more)
 {
         for (; text && *text; text++)
@@ -367,7 +367,7 @@ static int answered_packages(struct remote_run *remote_run, struct csn_error *er
         int rc = each_line(&remote_run->answer, &at, take_packages, remote_run, err);
         if (rc == 0 && remote_run->failed) {
                 err_field(err, "/packages", "the packages could not be installed; what pip wrote is on standard error");
-                err->code = CSN_E_SYSTEM;  /* the request is none that is wrong in itself */
+                err->code = CSN_E_SYSTEM;  /* not an error of the request itself */
                 return -err->code;
         }
         return rc;
@@ -379,7 +379,9 @@ static int begin_list(struct remote_run *remote_run, struct csn_error *err)
                 json_pack("{s:s, s:i}", "path", HOME, "depth", LIST_DEPTH), "application/json", err);
 }
 
-/* Files below the home by their name there, with what changes when they do.  The caller's reference. */
+/*
+ * Files by their name below the home directory, each with its size and time of change.  The caller owns the reference.
+ */
 static json_t *files_of(const struct remote_run *remote_run)
 {
         json_t *json = json_loadb(remote_run->answer.bytes ? remote_run->answer.bytes : "", remote_run->answer.len, 0,
@@ -445,7 +447,7 @@ static void take_error(struct remote_run *remote_run, const json_t *line)
         say_json(remote_run, is_syntax ? CHANNEL_SYNTAX : CHANNEL_ERROR, error);
         remote_run->failed = true;
         if (is_syntax)
-                remote_run->started = true;       /* nothing follows that is told */
+                remote_run->started = true;       /* suppresses the later STARTED */
 }
 
 static void take_printed(struct remote_run *remote_run, int stream, const json_t *text)
@@ -482,7 +484,7 @@ static int take_line(struct remote_run *remote_run, const json_t *line, struct c
         return 0;
 }
 
-/* Lines as they come; what is no whole line waits. */
+/* Take whole lines of the stream; `answer` keeps an incomplete line. */
 static size_t on_lines(char *bytes, size_t size, size_t n, void *owner)
 {
         struct remote_run *remote_run = owner;
@@ -510,7 +512,7 @@ static int answered_execute(struct remote_run *remote_run, struct csn_error *err
         return 0;
 }
 
-/* What is new or has changed is wanted; what is there no more goes here as well. */
+/* Fetch new and changed files; remove deleted files from the mirror. */
 static int answered_after(struct remote_run *remote_run, struct csn_error *err)
 {
         json_t *after = files_of(remote_run), *value;
@@ -590,7 +592,7 @@ static void step_now(struct remote_run *remote_run)
         loop_timer(remote_run->link->loop, &remote_run->next_step, 0);
 }
 
-/* What is left is to end the sandbox. */
+/* Skip to the kill of the sandbox. */
 static void give_up(struct remote_run *remote_run, const struct csn_error *error)
 {
         if (error && !remote_run->error.code)
@@ -674,7 +676,7 @@ static void on_step(struct timer *timer)
         }
 }
 
-/* A sandbox that is being made has to be known before it can be ended. */
+/* During the creation the id of the sandbox is unknown, so the kill comes after the answer. */
 static void stop(struct remote_run *remote_run, uint64_t reason)
 {
         remote_run->reasons |= reason;
@@ -689,7 +691,7 @@ static void on_deadline(struct timer *timer)
         stop(timer->owner, WIRE_WALL);
 }
 
-/* ---- what the engine asks ---- */
+/* ---- functions of the backend ---- */
 
 static int client_open(struct loop *loop, const struct backend_options *options, const struct backend_events *events,
         struct backend_link **ret, struct csn_error *err)
@@ -761,7 +763,7 @@ static void client_kill(struct backend_link *link, uint32_t id)
                 stop(remote_run, WIRE_KILLED);
 }
 
-/* Their sandboxes end by themselves. */
+/* Sandboxes at the server end at their time limit. */
 static void client_close(struct backend_link *link)
 {
         if (!link)

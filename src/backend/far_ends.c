@@ -1,4 +1,4 @@
-/* Pipes, channel and folder of a program that runs elsewhere; see far_ends.h. */
+/* Local pipes, channel and folder of a program outside the native backend; see far_ends.h. */
 #include "backend/far_ends.h"
 
 #include <fcntl.h>

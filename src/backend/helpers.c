@@ -25,10 +25,10 @@
  */
 struct opener {
         struct watch watch;
-        pthread_mutex_t lock;            /* for a question and its answer; of the threads' opener */
+        pthread_mutex_t lock;            /* held for a request and its answer; used for the opener of the threads */
         int sock;
         pid_t pid;
-        atomic_bool broken;              /* an answer did not come: the socket is of no use any more */
+        atomic_bool broken;              /* an answer is missing, so the socket is unusable */
 };
 
 static struct {
@@ -119,7 +119,7 @@ static void starter_lost(const char *why)
                 starter_watch.lost(starter_watch.owner, why);
 }
 
-/* Answers to other questions are waited for; so this is the answer to PING, or the end. */
+/* Other requests wait for their answers at once, so an event is the answer to PING or the end. */
 static void on_starter(struct watch *watch, uint32_t events)
 {
         int32_t said;
@@ -251,7 +251,7 @@ static void stop_opener(struct opener *opener)
         opener->pid = 0;
 }
 
-/* The end alone is watched for: an answer may be there that a helper thread waits for. */
+/* Watches for EPOLLRDHUP only: a helper thread may be waiting for an answer on this socket. */
 static void on_opener(struct watch *watch, uint32_t events)
 {
         struct opener *opener = watch->owner;
@@ -270,7 +270,7 @@ static int start_opener(struct opener *opener, struct csn_error *err)
         auto_fd sock = theirs, end = ours;
         if (helpers_spawn(WIRE_START_OPENER, sock, &opener->pid, err) < 0)
                 return -err->code;
-        /* One that does not answer is killed, and the loop waits no longer than that. */
+        /* Bounds the loop's wait; an opener without an answer is killed. */
         const struct timeval patience = { .tv_sec = HELPER_ANSWER_MS / 1000 };
         if (setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
                 return err_set(err, CSN_E_SYSTEM, errno, "bound the wait for the file opener");
@@ -282,7 +282,7 @@ static int start_opener(struct opener *opener, struct csn_error *err)
         return 0;
 }
 
-/* -1: it is gone. */
+/* -1: the opener has ended. */
 static int ask_opener(const struct opener *opener, int dir_fd, const uint8_t *bytes, size_t len, int *ret_fd)
 {
         int fds[WIRE_FDS_MAX];
@@ -296,7 +296,7 @@ static int ask_opener(const struct opener *opener, int dir_fd, const uint8_t *by
         return 0;
 }
 
-/* In the loop: asked again once after the opener was started. */
+/* In the loop: restart the opener and repeat the request once. */
 static int ask_in_loop(int dir_fd, const uint8_t *bytes, size_t len)
 {
         struct opener *opener = &helpers.loop;
@@ -363,6 +363,7 @@ void helpers_stop(void)
         stop_opener(&helpers.threads);
         fd_close(&helpers.starter);
         if (!helpers_reap(helpers.starter_pid, HELPER_ANSWER_MS))
-                log_text(LOG_ERROR, "the starter does not end");   /* it is root's: the service manager kills it */
+                /* The starter runs as root: only the service manager can kill the process. */
+                log_text(LOG_ERROR, "the starter does not end");
         helpers.starter_pid = 0;
 }

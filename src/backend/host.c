@@ -1,7 +1,7 @@
 /*
- * The host backend, for development: the program is a plain child in a temporary folder.  No namespace, no
- * filter, no cgroup; rlimits and the wall clock only.  It must be switched on in the configuration and asked
- * for by name, and the record says isolation "none".
+ * The host backend, for development: the program is a plain child in a temporary folder.  No namespace, no filter, no
+ * cgroup; rlimits and the wall clock only.  The configuration must allow the backend and the request must name the
+ * backend; the record says isolation "none".
  */
 #include "backend/backend.h"
 
@@ -32,10 +32,10 @@ struct host_job {
         struct timer deadline;
         char folder[64];
         int home;
-        int fds[WIRE_STDIO];             /* the program's, until it starts */
+        int fds[WIRE_STDIO];             /* ends of the program, until the start */
         uint64_t started_us, disk_bytes;
         unsigned reasons;
-        struct timer dropped;            /* killed before it had a program: told from the loop */
+        struct timer dropped;            /* killed before its program began: reported from the loop */
 };
 
 struct backend_link {
@@ -71,7 +71,7 @@ static void job_free(struct host_job *job)
         free(job);
 }
 
-/* The program's process group; what left it by setsid(2) is out of reach, which a sandbox would not allow. */
+/* Kill the program's process group.  Processes that called setsid(2) escape; a sandbox would prevent this. */
 static void job_kill(struct host_job *job, unsigned reason)
 {
         job->reasons |= reason;
@@ -123,7 +123,7 @@ static void job_died(struct watch *watch, uint32_t events)
         char folder[sizeof job->folder];
         memcpy(folder, job->folder, sizeof folder);
         job_free(job);
-        news->exited(owner, &how);   /* collects the files; nobody needs them afterwards */
+        news->exited(owner, &how);   /* the engine collects the files, so the folder can go */
         io_remove_tree(AT_FDCWD, folder);
 }
 
@@ -174,7 +174,7 @@ static int put_files(const struct backend_program *what, int home, struct csn_er
         return 0;
 }
 
-/* The runner's and the program's paths inside a sandbox, as they are on the host. */
+/* Translate the sandbox paths of the runner and the program to paths of the host. */
 static char **host_argv(struct arena *arena, const struct wire_program *start, const char *folder)
 {
         char **argv = arena_alloc(arena, (start->argv_n + 1) * sizeof *argv);

@@ -15,23 +15,23 @@
 #include <sys/wait.h>
 
 #define HELLO_MS 10000
-/* of one sandbox and its supervisor, counted generously; more of them are a question of load */
+/* descriptors of one sandbox and its supervisor, with a reserve; more sandboxes are a question of load */
 #define DESCRIPTORS_MIN 36
 #define SOCKET_FD 3
-/* A program may have WIRE_FILES_MAX files and as long contents as fit in a body; docs/design/loop-steps.md. */
-#define FEED_US 2000                             /* of one step that sends a program to its sandbox */
-#define COPY_SLICE (256 * KIB)                   /* bytes copied into a memfd between two looks at the clock */
+/* A program may have WIRE_FILES_MAX files and contents up to a body's limit; see docs/design/loop-steps.md. */
+#define FEED_US 2000                             /* limit of one step of sending a program */
+#define COPY_SLICE (256 * KIB)                   /* bytes copied into a memfd between two reads of the clock */
 
 struct native_job {
         struct native_job *next;
         struct backend_link *link;
         uint32_t id;
         void *owner;
-        uint64_t flags;                          /* of its shape */
-        struct watch handoff;                       /* its fd is ours, -1 before READY and when all is sent */
+        uint64_t flags;                          /* of the sandbox's shape */
+        struct watch handoff;                       /* owns its fd; -1 before READY and after the last file */
         const struct backend_program *program;   /* to be sent, or NULL */
-        size_t sent;                             /* of its files */
-        int copy_fd;                             /* memfd of a long content that is sent next, or -1 */
+        size_t sent;                             /* files sent */
+        int copy_fd;                             /* memfd of a long content to be sent next, or -1 */
         size_t copied;                           /* bytes of the content in copy_fd */
 };
 
@@ -40,7 +40,7 @@ struct backend_link {
         const struct backend_events *events;
         void *engine;
         pid_t pid;
-        struct watch watch;                      /* its fd is the socket */
+        struct watch watch;                      /* of the socket to the supervisor */
         struct send_queue instance;
         struct native_job *jobs;
         struct timer ping;
@@ -56,10 +56,10 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
                 (char *)(uintptr_t)backend_runner_dir(), "--layers-dir", (char *)(uintptr_t)options->layers_dir,
                 "--images-dir", (char *)(uintptr_t)options->images_dir, "--volumes-dir",
                 (char *)(uintptr_t)options->volumes_dir, "--devices", (char *)(uintptr_t)options->devices, NULL };
-        char *const env[] = { NULL };   /* it becomes process 1 of every sandbox: no secret of ours may be in it */
+        char *const env[] = { NULL };   /* becomes that of process 1 of every sandbox: no secrets */
         sigset_t none;
         sigemptyset(&none);
-        /* Its own session: a Ctrl-C at the terminal is ours to handle. */
+        /* A session of its own: Ctrl-C at the terminal must reach the daemon only. */
         if (setsid() < 0 || dup2(sock, SOCKET_FD) < 0)
                 _exit(125);
         int null = open("/dev/null", O_RDWR);
@@ -73,7 +73,7 @@ static _Noreturn void become_supervisor(int sock, const struct backend_options *
         _exit(127);
 }
 
-/* It raises its soft limit to the hard one, as caissond does. */
+/* Only the hard limit matters: the supervisor raises its soft limit, as caissond does. */
 static int check_descriptors(struct csn_error *err)
 {
         struct rlimit limit;
@@ -96,7 +96,7 @@ static int start_supervisor(struct backend_link *link, const struct backend_opti
         link->watch.fd = pair[0];
         if (helpers_are_there())
                 return helpers_spawn(WIRE_START_SUPERVISOR, theirs, &link->pid, err);
-        backend_supervisor();   /* looked up before the fork: snprintf and readlink are for the parent */
+        backend_supervisor();   /* finds the path before the fork: snprintf and readlink are for the parent */
         backend_runner_dir();
         link->pid = fork();
         if (link->pid == 0)
@@ -112,7 +112,7 @@ static int send_message(struct backend_link *link, struct buf *message, bool fit
         if (!fits)
                 rc = err_set(err, CSN_E_INPUT, 0, "a message is longer than %d KiB", WIRE_MAX / 1024);
         else if (send_queue_put(&link->instance, message->bytes, message->len, NULL, 0) < 0 && errno != EPIPE &&
-                errno != ECONNRESET)   /* a supervisor that has ended is told by its socket, and refuses all jobs */
+                errno != ECONNRESET)   /* the end of the supervisor is reported by its socket, and all jobs fail */
                 rc = err_set(err, CSN_E_SYSTEM, errno, "send to the supervisor");
         buf_done(message);
         return rc;
@@ -177,13 +177,13 @@ static void native_kill(struct backend_link *link, uint32_t id)
 {
         struct csn_error err;
         struct native_job *job = find_job(link, id);
-        /* Whoever ends it may free its program; and what has gone through the handoff socket already is of no use. */
+        /* The caller may free the program now; data already sent through the handoff socket is useless. */
         if (job) {
                 loop_unwatch(link->loop, &job->handoff);
                 job->program = NULL;
         }
         if (send_plain(link, WIRE_KILL, id, &err) < 0)
-                log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor is gone, and with it the job */
+                log_text(LOG_DEBUG, "%s", err.text);   /* the supervisor has ended, and so has the job */
 }
 
 static void native_exiting(struct backend_link *link, uint32_t id, unsigned status)
@@ -283,7 +283,7 @@ static int send_rest(struct native_job *job, uint64_t until_us, struct csn_error
         return rc;
 }
 
-/* Ours to tell; the supervisor's own word on the kill that follows finds nobody any more. */
+/* Report the failure here; the supervisor's report of the kill then finds no job. */
 static void give_up(struct native_job *job, const struct csn_error *err)
 {
         struct backend_link *link = job->link;
@@ -294,8 +294,8 @@ static void give_up(struct native_job *job, const struct csn_error *err)
 }
 
 /*
- * Send the rest of a program for FEED_US.  If something is left then, the loop calls feed() again from a later step,
- * when the handoff socket has room.
+ * Send the rest of a program for FEED_US.  The loop calls feed() again for a further rest, once the handoff socket has
+ * room.
  */
 static void feed(struct native_job *job)
 {
@@ -312,7 +312,7 @@ static void feed(struct native_job *job)
                         give_up(job, &err);
                         return;
                 }
-                /* The process that would be the program failed, and the supervisor will say why. */
+                /* The process of the program failed; the supervisor reports the reason. */
                 loop_unwatch(link->loop, &job->handoff);
                 fd_close(&job->handoff.fd);
                 return;
@@ -359,7 +359,7 @@ static int take_ready(struct native_job *job, const struct wire_boundary *bounda
 
 static void link_lost(struct backend_link *link, const struct csn_error *error);
 
-/* A helper may be of another user, whom only the starter may kill. */
+/* The supervisor may have another uid; then only the starter may kill the process. */
 static void kill_supervisor(const struct backend_link *link)
 {
         struct csn_error err;
@@ -368,8 +368,8 @@ static void kill_supervisor(const struct backend_link *link)
 }
 
 /*
- * Questions without an answer are counted, and not time: between two of them the loop reads the socket, so a loop that
- * was late itself takes nothing for silence.
+ * Counts unanswered pings, not time: the loop reads the socket between two pings, so a late loop does not count as
+ * silence of the supervisor.
  */
 static void on_ping(struct timer *timer)
 {
@@ -383,7 +383,7 @@ static void on_ping(struct timer *timer)
                 return;
         }
         if (link->silent == 1 && send_plain(link, WIRE_PING, 0, &err) < 0)
-                log_text(LOG_DEBUG, "%s", err.text);   /* the socket tells of the end */
+                log_text(LOG_DEBUG, "%s", err.text);   /* the socket reports the end */
         loop_timer(link->loop, timer, HELPER_PING_MS * 1000ULL);
 }
 
@@ -466,7 +466,7 @@ static int handle(struct backend_link *link, const struct wire_header *header, c
                 if (wire_get_exit(body, header->len, &how, err) < 0)
                         return -err->code;
                 if (!job)
-                        return 0;   /* we gave it up before */
+                        return 0;   /* given up before */
                 forget_job(job);
                 link->events->exited(owner, &how);
                 return 0;
@@ -494,7 +494,7 @@ static void link_lost(struct backend_link *link, const struct csn_error *error)
         link->events->lost(link->engine, error);
 }
 
-/* Ends one sandbox whose descriptors this process could not receive (EMFILE); other sandboxes go on. */
+/* End one sandbox after EMFILE at receiving its descriptors; other sandboxes go on. */
 static void lose(struct backend_link *link, uint32_t id)
 {
         struct native_job *job = find_job(link, id);
@@ -504,7 +504,7 @@ static void lose(struct backend_link *link, uint32_t id)
                 give_up(job, &err);
 }
 
-/* One message.  False: there is none now, or never again. */
+/* Take one message.  False: no message is waiting, or the link is lost. */
 static bool take_message(struct backend_link *link)
 {
         static uint8_t bytes[WIRE_MAX];
@@ -546,7 +546,7 @@ static void link_ready(struct watch *watch, uint32_t events)
                 take_message(link);
 }
 
-/* ---- the backend's own functions ---- */
+/* ---- functions of the backend ---- */
 
 static void native_close(struct backend_link *link)
 {
@@ -558,7 +558,7 @@ static void native_close(struct backend_link *link)
                 forget_job(link->jobs);
         send_queue_done(&link->instance);
         fd_close(&link->watch.fd);
-        /* It ends when the socket does, after it has killed and removed all that it made. */
+        /* The supervisor ends with its socket, after killing and removing all sandboxes. */
         if (!helpers_reap(link->pid, HELPER_ANSWER_MS)) {
                 kill_supervisor(link);
                 helpers_reap(link->pid, HELPER_ANSWER_MS);
@@ -616,7 +616,7 @@ static int native_join(struct backend_link *link, uint32_t id, uint32_t zygote, 
         return send_message(link, &message, wire_put_number(&message, WIRE_JOIN, id, zygote), err);
 }
 
-/* Its command line goes through the handoff socket, as that of a program does. */
+/* The worker's command line goes through the handoff socket, as for a program. */
 static int native_worker(struct backend_link *link, uint32_t id, const struct wire_program *program,
         struct csn_error *err)
 {
@@ -637,11 +637,11 @@ static int native_start(struct backend_link *link, uint32_t id, const struct bac
         struct buf message;
         if (!job)
                 return err_set(err, CSN_E_SYSTEM, 0, "a program for a sandbox that is gone");
-        /* What takes longer comes first: the program is taken in while the supervisor says that it may begin. */
+        /* Send the program first: reading the program takes longer than the START message through the supervisor. */
         job->program = program;
         feed(job);
         if (!(job = find_job(link, id)))
-                return 0;   /* given up, and told; the program may be gone with it */
+                return 0;   /* given up and reported; the program may be freed */
         buf_init(&message, WIRE_MAX);
         if (send_message(link, &message, wire_put_limits(&message, WIRE_START, id, &program->limits), err) == 0)
                 return 0;

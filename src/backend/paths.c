@@ -1,7 +1,7 @@
 /*
- * Our own files: beside the running program (or beside libcaisson.so, in somebody else's program) when that
- * is in its build folder, else where it was installed.  The place comes from the kernel and the loader and
- * not from the environment, so that nobody can hand us another supervisor.
+ * Locates installed files: next to the executable or libcaisson.so when run from a build folder, otherwise under the
+ * install prefix.  The paths come from the kernel and the loader, not from the environment, so the environment cannot
+ * inject another supervisor.
  */
 #include "backend/backend.h"
 

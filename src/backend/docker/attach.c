@@ -41,7 +41,7 @@ static void watch_now(struct attach *attach)
                 loop_watch(attach->loop, &attach->watch, attach->watch.fd, events, NULL);
 }
 
-/* The caller may be anywhere, so the loop tells the end: a connection that was shut down is readable. */
+/* The caller may be anywhere, so the loop reports the end: a connection after shutdown(2) is readable. */
 static void break_off(struct attach *attach)
 {
         attach->broken = true;

@@ -54,7 +54,7 @@ void container_end(struct container *container)
         loop_untimer(link->loop, &container->deadline);
         if (container->created)
                 docker_engine_remove(link->engine, container->name, unsure);
-        /* Its stream may be what called: nothing of it is freed before the loop is back. */
+        /* The caller may be the container's own stream, so the memory is freed from the loop. */
         loop_timer(link->loop, &container->removal, 0);
 }
 
@@ -142,7 +142,7 @@ static void pull(struct container *container)
         struct buf path;
         buf_init(&path, 4 * KIB);
         buf_printf(&path, "/images/create?fromImage=%s", image);
-        /* Without a tag the engine would fetch all of them. */
+        /* Without a tag the engine would fetch all tags. */
         const char *slash = strrchr(container->key.image, '/');
         if (!strpbrk(slash ? slash : container->key.image, ":@"))
                 buf_printf(&path, "&tag=latest");
@@ -287,7 +287,10 @@ static void on_report(struct docker_call *inspected, const struct docker_reply *
         look_if_ready(container);
 }
 
-/* Process 1 has greeted, and the engine has answered: nothing is asked before, for the call is one at a time. */
+/*
+ * Ask process 1 for facts once process 1 has greeted and the engine has answered: the container has a single call at a
+ * time.
+ */
 static void look_around(struct container *container)
 {
         struct buf request;
@@ -299,7 +302,7 @@ static void look_around(struct container *container)
         if (guest_put_number(&request, GUEST_FACTS, 0))
                 guest_op_begin(&container->guest, &container->facts_op, &request);
         buf_done(&request);
-        /* The stream may have ended while the request was sent, and then the engine is asked why. */
+        /* The stream may have ended during the send; then the engine is asked for the reason. */
         if (container->state == CONTAINER_STARTING)
                 call(container, "GET", "/json", NULL, INSPECT_MS, on_report);
 }
@@ -380,7 +383,7 @@ static void on_stream_end(void *owner, const struct csn_error *why)
         }
         err_set(&container->why, CSN_E_SYSTEM, 0, "%s: %s",
                 container->state == CONTAINER_READY ? "the container ended" : "container_start_failed", why->text);
-        /* The engine's own words on a failed start are still to come. */
+        /* The engine's error text for a failed start is still to come. */
         if (container->state == CONTAINER_READY || container->started)
                 ask_why(container);
 }

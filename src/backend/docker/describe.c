@@ -1,4 +1,4 @@
-/* What a container is asked to be, and the boundary that was reported. */
+/* The settings of a container, and its reported boundary. */
 #include "backend/docker/container.h"
 
 #include "lang/lang.h"
@@ -9,7 +9,7 @@
 
 #define HOME "/home/user"
 #define SEPARATORS ", \t"
-#define GUEST_PIDS 2 /* process 1, and a process that it is about to start */
+#define GUEST_PIDS 2 /* process 1, and a child being started */
 #define OOM_SCORE_ADJ 500
 
 /* ---- settings ---- */
@@ -161,7 +161,7 @@ void container_boundary(const struct container *container, bool serves, struct w
                 .namespaces = container->report.namespaces | (facts->maps_ids ? CLONE_NEWUSER : 0),
                 .seccomp = facts->seccomp == 2,
                 .cgroup = facts->cgroup,
-                /* A container that does not see its cgroup has what the engine reports. */
+                /* Inside a container without a visible cgroup only the engine's report counts. */
                 .controllers = facts->cgroup ? facts->controllers : container->report.controllers,
                 .no_new_privs = facts->no_new_privs,
                 .capabilities = facts->capabilities,

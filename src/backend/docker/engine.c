@@ -34,7 +34,7 @@ struct docker_engine {
         bool cleaned;           /* leftovers of an earlier life are removed: what bears the label is this daemon's */
         struct docker_call ask; /* the version, and leftovers */
         struct docker_wait *waits;
-        struct timer told; /* answers waits when the version is known */
+        struct timer told; /* answers the waits once the version is known */
         struct sent *sent;
         size_t sent_n;
 };
@@ -98,7 +98,7 @@ static int open_fetch(struct docker_engine *engine, struct fetch *fetch, const c
         return 0;
 }
 
-/* All of a call but its start. */
+/* Prepare a call, without the start. */
 static void prepare(struct docker_engine *engine, struct docker_call *call, const char *method, const char *path,
         json_t *body)
 {
@@ -177,7 +177,7 @@ static void sent_free(struct sent *sent)
 static void on_sent(struct docker_call *call, const struct docker_reply *reply, const struct csn_error *error)
 {
         struct sent *sent = call->owner;
-        /* 404: the container is gone.  409: it is being removed, or is being made. */
+        /* 404: no such container.  409: under removal, or under creation. */
         bool done = !error && (reply->status / 100 == 2 || (reply->status == 404 && !sent->unsure));
         if (!done && sent->repeated++ < REPEATED_MAX) {
                 loop_timer(call->engine->loop, &sent->again, REPEAT_US);
@@ -221,7 +221,7 @@ void docker_engine_remove(struct docker_engine *engine, const char *name, bool u
 
 /* ---- version and leftovers ---- */
 
-/* Whether done() is still to come. */
+/* Is done() still to be called? */
 static bool is_on(const struct docker_call *call)
 {
         return call->fetch.sending || call->fetch.late.active || call->fetch.lookup;

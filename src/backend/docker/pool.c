@@ -16,7 +16,7 @@ static bool is_pooled(const struct container *container)
 
 struct container *pool_take(struct backend_link *link, const struct container_key *key)
 {
-        /* The newest one is first on the list: its files are in the cache. */
+        /* The newest container is first on the list: its files are in the cache. */
         for (struct container *container = link->containers; container; container = container->next)
                 if (is_pooled(container) && container->state == CONTAINER_READY &&
                         container_key_equal(&container->key, key)) {
@@ -34,7 +34,7 @@ static void on_ready(void *owner)
         loop_timer(link->loop, &link->refill, 0);
 }
 
-/* Its time is over, or the engine has ended it. */
+/* The container's time is over, or the engine has ended the container. */
 static void on_ended(void *owner, const struct csn_error *why, bool for_memory)
 {
         struct container *container = owner;
@@ -57,7 +57,7 @@ static struct container *oldest_other(const struct backend_link *link)
         return oldest;
 }
 
-/* One is made after the other: a start takes a processor, and runs need the others. */
+/* Containers are made one at a time: a start uses a processor, and runs need the others. */
 static void on_refill(struct timer *timer)
 {
         struct backend_link *link = timer->owner;

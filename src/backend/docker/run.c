@@ -6,11 +6,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define SETTLE_US 5000000ULL        /* for process 1 to kill all others and report, and for their last output */
-#define BACKGROUND_LOOK_US 20000ULL /* between two looks at processes that the program left behind */
-#define POLL_MIN_US 10000ULL        /* between two looks at CPU time */
-#define FETCH_MS_MAX 120000ULL      /* for the files that come out */
-#define HELD_BYTES (4 * MIB)        /* of output that the engine has not taken, beyond which none is read */
+#define SETTLE_US 5000000ULL        /* wait for process 1 to kill all others and report, and for the last output */
+#define BACKGROUND_LOOK_US 20000ULL /* between two checks for processes left behind by the program */
+#define POLL_MIN_US 10000ULL        /* between two checks of CPU time */
+#define FETCH_MS_MAX 120000ULL      /* to fetch the files */
+#define HELD_BYTES (4 * MIB)        /* unread output, above which the container is not read */
 
 static void run_step(struct docker_run *run, enum run_step step);
 static void ask_facts(struct docker_run *run, bool kills);
@@ -71,7 +71,7 @@ static struct wire_exit how_of(const struct docker_run *run)
                 .prepare_us = run->began_us ? run->began_us - run->asked_us : 0 };
 }
 
-/* The engine has read all: tell the end. */
+/* The engine has read all output: report the end. */
 static void finish(struct docker_run *run)
 {
         const struct backend_events *news = run->link->events;
@@ -131,7 +131,7 @@ static void stop(struct docker_run *run, uint64_t reason)
                 return;
         }
         if (run->step != STEP_PROGRAM)
-                return;          /* it settles within SETTLE_US */
+                return;          /* already settling, within SETTLE_US */
         run->ended_us = clock_us();
         run_step(run, STEP_SETTLE);
 }
@@ -462,7 +462,7 @@ static void on_container_ended(void *owner, const struct csn_error *why, bool fo
         struct docker_run *run = owner;
         if (for_memory && run->began_us) {
                 run->reasons |= WIRE_MEMORY;
-                run->used.memory_peak = 0; /* unknown: the newest look was before the end */
+                run->used.memory_peak = 0; /* unknown: the last check was before the end */
         }
         run_fail(run, why);
 }
@@ -474,7 +474,7 @@ static void on_begin(struct timer *timer)
         run_step(timer->owner, STEP_CONTAINER);
 }
 
-/* ---- what the engine of this program hears and says ---- */
+/* ---- the engine's end of the channel ---- */
 
 static void on_heard(void *owner, const uint8_t *bytes, size_t len)
 {

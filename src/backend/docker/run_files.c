@@ -11,7 +11,7 @@
 #define HOME "/home/user"
 #define LIST_DEPTH 32
 #define LIST_MORE 1024                   /* entries beyond twice disk_files, after which the rest is left out */
-#define SENT_AHEAD (256 * KIB) /* bytes that wait for the engine before more of a file is read */
+#define SENT_AHEAD (256 * KIB) /* unsent bytes, above which a file is not read further */
 
 static bool is_failure(struct docker_run *run, const char *what, const uint8_t *bytes, size_t len)
 {
@@ -40,7 +40,7 @@ static void begin_file(struct docker_run *run, const struct guest_file *what,
         buf_done(&request);
 }
 
-/* A file of the request that GUEST_FILE has no other words for. */
+/* A guest_file with this verb and path; the other members stay unset. */
 static struct guest_file file_of(enum guest_verb verb, const char *path)
 {
         return (struct guest_file){ .verb = verb,
@@ -221,7 +221,7 @@ static void on_got(struct guest_op *op, const uint8_t *bytes, size_t len)
                 run->fail(run, &err);
                 return;
         }
-        /* A file that cannot be read is left out, and so is what exceeds the disk of the run. */
+        /* Leave out unreadable files and files beyond the disk limit of the run. */
         if (kind != GUEST_DONE)
                 unlinkat(run->ends.home, run->after[run->at].name, 0);
         guest_op_end(op);

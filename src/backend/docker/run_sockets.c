@@ -22,7 +22,7 @@ struct run_connection {
         struct watch watch; /* the connection on this host */
         struct buf out;     /* bytes of the program, from out_at on */
         size_t out_at;
-        uint64_t room; /* bytes that the guest takes */
+        uint64_t room; /* window of the guest, in bytes */
         bool program_ended, host_ended;
 };
 
@@ -43,7 +43,7 @@ static void connection_free(struct run_connection *connection)
         run->flow(run);
 }
 
-/* Wait for what the connection needs.  False: it is over, and freed. */
+/* Watch for the events needed.  False: the connection is over, and freed. */
 static bool watch_connection(struct run_connection *connection)
 {
         size_t left = connection->out.len - connection->out_at;
@@ -64,7 +64,7 @@ static bool watch_connection(struct run_connection *connection)
         return true;
 }
 
-/* To this host.  False: the connection is over, and freed. */
+/* Write the program's bytes to the connection on this host.  False: the connection is over, and freed. */
 static bool write_out(struct run_connection *connection)
 {
         while (connection->out_at < connection->out.len) {
@@ -87,7 +87,7 @@ static bool write_out(struct run_connection *connection)
         return watch_connection(connection);
 }
 
-/* From this host.  False: the connection is over, and freed. */
+/* Pass bytes from this host to the guest.  False: the connection is over, and freed. */
 static bool read_in(struct run_connection *connection)
 {
         static uint8_t packet[GUEST_PACKET_MAX];
