@@ -1,19 +1,19 @@
 /*
- * The head of a request to a proxy (RFC 9110, RFC 9112), and where the body behind it ends.
+ * The head of a request to a proxy (RFC 9110, RFC 9112), and the end of its body.
  *
- * The bytes are hostile, and some server reads after us what we let through.  So there is one spelling: lines
- * end in CR LF, nothing is folded, no byte is repaired; and of what could make the server see another request
- * than we do (two lengths, a length and chunks, a second Host) nothing passes.
+ * The bytes are hostile, and a server parses the forwarded request again.  So only one spelling passes: lines end in CR
+ * LF, no line is folded, and no byte is repaired.  Ambiguous heads (two lengths, a length and chunks, a second Host)
+ * are refused, since the server could see another request.
  */
 #include "egress/egress.h"
 
 #include <stdio.h>
 #include <strings.h>
 
-#define LINE_MAX_CHUNK 256         /* a size with its extensions */
+#define LINE_MAX_CHUNK 256         /* bytes of a chunk size with its extensions */
 #define TRAILERS_MAX 4096
 
-/* A piece of text; it has no NUL at its end. */
+/* A piece of text, without a final NUL. */
 struct text {
         const char *at;
         size_t len;
@@ -38,7 +38,7 @@ static bool is_token(struct text text)
         return text.len > 0;
 }
 
-/* Up to the first `c`, which is taken off too; all of it if there is none. */
+/* Cut off the text up to the first `c`, and `c`; without `c`, the whole text. */
 static struct text cut(struct text *rest, char c)
 {
         const char *found = memchr(rest->at, c, rest->len);
@@ -72,12 +72,12 @@ static struct text text_of(const char *head, struct egress_slice slice)
 
 /* ---- the head as lines ---- */
 
-/* The length of the head with its empty line; 0: more is needed; negative: it is none. */
+/* The length of the head with its empty line; 0: incomplete; negative: malformed. */
 static ssize_t find_head(const char *bytes, size_t len, struct csn_error *err)
 {
         size_t window = len < EGRESS_HEAD_MAX ? len : EGRESS_HEAD_MAX, line = 0, lines = 0;
         const char *end;
-        /* What is behind the head may hold any byte; inside a whole one the readers of its parts find a NUL. */
+        /* Bytes behind the head may be NUL; a NUL within a complete head is found by the parsers of its parts. */
         if (memchr(bytes, 0, window) && !memmem(bytes, window, "\r\n\r\n", 4))
                 return err_set(err, CSN_E_INPUT, 0, "there is a NUL in the head");
         while ((end = memchr(bytes + line, '\n', window - line))) {
@@ -160,9 +160,9 @@ static int parse_request_line(const char *head, struct text line, struct egress_
 
 /* ---- fields ---- */
 
-/* For this hop and not for the next (RFC 9110, 7.6.1); the Host is written anew from the target (RFC 9112, 3.2.2). */
+/* Hop-by-hop fields (RFC 9110, 7.6.1), not forwarded; Host is written anew from the target (RFC 9112, 3.2.2). */
 static const char *const hop_fields[] = { "connection", "host", "keep-alive", "te", "upgrade", "http2-settings" };
-/* Naming one of these in Connection would make the server see another message. */
+/* Fields not allowed in Connection: dropping such a field would make the server see another message. */
 static const char *const whole_fields[] = { "content-length", "transfer-encoding", "host" };
 
 static bool is_one_of(struct text name, const char *const *words, size_t n)
@@ -206,7 +206,7 @@ static int parse_length(struct text value, uint64_t *ret, struct csn_error *err)
         return 0;
 }
 
-/* The one field of this name, or NULL in text.at; false if there are several. */
+/* The single field of this name, or NULL in text.at.  False: several fields. */
 static bool find_one(const struct egress_request *request, const char *head, const char *name, struct text *ret)
 {
         *ret = (struct text){ 0 };
@@ -239,7 +239,7 @@ static int find_body(const char *head, struct egress_request *ret, struct csn_er
         return 0;
 }
 
-/* What Connection names is for this hop too. */
+/* Drop the fields named by Connection: they are hop-by-hop, too. */
 static int drop_named(const char *head, struct egress_request *ret, struct csn_error *err)
 {
         unsigned names = 0;
@@ -274,7 +274,7 @@ ssize_t egress_parse(const char *bytes, size_t len, struct egress_request *ret, 
         struct text rest = { bytes, (size_t)used - 2 };
         for (bool first = true; rest.len; first = false) {
                 struct text line = cut(&rest, '\n');
-                line.len--;             /* CR: find_head() saw to it */
+                line.len--;             /* CR, as find_head() has checked */
                 if (memchr(line.at, '\r', line.len))
                         return err_set(err, CSN_E_INPUT, 0, "there is a carriage return inside a line of the head");
                 int rc = first ? parse_request_line(bytes, line, &request, err)
@@ -326,7 +326,7 @@ static bool is_text_byte(char c)
         return c == '\t' || ((unsigned char)c >= ' ' && c != 0x7f);
 }
 
-/* The line with a chunk's size; -1 if it is none, else the next state. */
+/* Parse a byte of a chunk-size line.  Returns the next state, or -1 for a malformed line. */
 static int step_size(struct egress_body *body, char c)
 {
         if (++body->line > LINE_MAX_CHUNK)
@@ -362,7 +362,7 @@ static int step_trailer(struct egress_body *body, char c)
         }
 }
 
-/* One byte that is not data. */
+/* Parse a byte outside the data. */
 static int step_chunk(struct egress_body *body, char c)
 {
         switch (body->state) {

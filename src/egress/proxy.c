@@ -1,12 +1,12 @@
 /*
  * The proxy's connections: accept, read the head, decide, resolve, check, connect, relay.
  *
- * The program is hostile and shares one thread with everybody else, so each connection has fixed buffers, a
- * clock in every state, and asks epoll for nothing that it would not serve at once: what has no room is not
- * read (back-pressure reaches the other side through TCP's window), and a descriptor with nothing to wait for
- * leaves epoll, which would else report its hang-up for ever.
+ * The program is hostile and shares one thread with all other runs, so each connection has fixed buffers and a time
+ * limit in every state, and watches only for events that can be served at once.  Without room nothing is read (TCP's
+ * window carries the back-pressure), and a descriptor without events to wait for leaves epoll, which would report the
+ * hang-up for ever.
  *
- * A connection is freed only by its own timer; all other code may end it and still look at it.
+ * Only a connection's own timer frees the connection; all other code may end a connection and still read its members.
  */
 #include "egress/egress.h"
 
@@ -18,9 +18,9 @@
 #include <sys/socket.h>
 
 #define FLOW_MAX ((size_t)65536)
-#define LINGER_US 2000000          /* for the program to read our answer */
-#define LINGER_BYTES_MAX MIB       /* and for what it still sends meanwhile */
-#define LINGERING_MAX 16           /* connections beyond connections_max, which only get their 503 */
+#define LINGER_US 2000000          /* wait for the program to read the answer */
+#define LINGER_BYTES_MAX MIB       /* bytes read and dropped during the wait */
+#define LINGERING_MAX 16           /* connections beyond connections_max, each answered with 503 */
 #define ACCEPTS_AT_ONCE 16
 #define ACCEPT_AGAIN_US 100000
 
@@ -38,11 +38,11 @@ enum conn_state {
 struct flow {
         char *bytes;               /* FLOW_MAX */
         size_t at, len;
-        bool ended;                /* nothing more will come in */
-        bool shut;                 /* and all of it went out */
+        bool ended;                /* no more input */
+        bool shut;                 /* all output was written */
 };
 
-/* One end, and what epoll watches of it. */
+/* One end of a connection, and the events watched. */
 struct side {
         struct watch watch;
         uint32_t events;
@@ -53,16 +53,16 @@ struct conn {
         struct conn *next;
         enum conn_state state;
         struct side client, server;
-        struct flow up, down;      /* from the program; to it */
+        struct flow up, down;      /* from the program; to the program */
         struct timer timer;
         uint64_t deadline_us;      /* of resolving and connecting */
-        uint64_t moved_us;         /* the last byte either way */
+        uint64_t moved_us;         /* time of the last byte in either direction */
         size_t lingered;
         struct egress_request request;
         struct lookup *lookup;
         struct net_address addresses[DNS_ADDRESSES_MAX];
         size_t addresses_n, address_at;
-        int problem;               /* errno of the last address that was tried */
+        int problem;               /* errno of the last address tried */
         bool reported;
 };
 
@@ -76,7 +76,7 @@ struct egress {
         void *owner;
         struct resolver *resolver;
         struct conn *conns;
-        size_t conns_n, served_n;  /* all, and those before CONN_ANSWER */
+        size_t conns_n, served_n;  /* all connections; connections before CONN_ANSWER */
         uint64_t requests, refused, bytes_in, bytes_out;
 };
 
@@ -87,7 +87,7 @@ static bool is_served(const struct conn *conn)
         return conn->state < CONN_ANSWER;
 }
 
-/* The one place where the state changes. */
+/* Change the state; all changes go through this function. */
 static void conn_enter(struct conn *conn, enum conn_state state)
 {
         bool served = is_served(conn);
@@ -160,8 +160,8 @@ static const struct { int status; const char *text; } reasons[] = {
 };
 
 /*
- * Why not, once as the reason phrase (all that Python shows of an answer to CONNECT) and once as the body.
- * text is ours or egress_host()'s, so it is plain ASCII without line ends.
+ * Answer with an error.  The text goes into the reason phrase (Python shows nothing else of an answer to CONNECT) and
+ * into the body.  `text` is a constant or comes from egress_host(), so plain ASCII without line ends.
  */
 static void answer(struct conn *conn, int status, const char *text)
 {
@@ -206,7 +206,7 @@ static void on_linger(struct conn *conn)
 
 /* ---- relaying ---- */
 
-/* False: the other side is gone. */
+/* False: the connection is broken. */
 static bool flow_write(struct conn *conn, struct flow *flow, int fd)
 {
         while (flow->len) {
@@ -247,15 +247,15 @@ static bool flow_read(struct conn *conn, struct flow *flow, int fd, uint64_t *to
 }
 
 /*
- * After the last byte of a request the proxy does not shut down its side of the connection: some servers take a
- * shutdown for a client that has gone, and send no answer.
+ * True: the request is complete.  The proxy then keeps its side of the connection open: some servers take a shutdown
+ * for a closed client, and send no answer.
  */
 static bool is_whole(const struct conn *conn)
 {
         return conn->request.body.kind != EGRESS_BODY_TUNNEL && conn->request.body.done;
 }
 
-/* Of what the program sent, the part that belongs to its one request.  False: chunks that are none. */
+/* Keep the received bytes up to the end of the request.  False: malformed chunks. */
 static bool keep_own(struct conn *conn)
 {
         struct flow *up = &conn->up;
@@ -274,7 +274,7 @@ static void relay_wants(struct conn *conn)
         side_want(conn, &conn->server, (!down->len && !down->ended ? EPOLLIN : 0) | (up->len ? EPOLLOUT : 0));
 }
 
-/* What can be written, and the ends passed on. */
+/* Write buffered bytes, and pass on the end of each direction. */
 static void relay_out(struct conn *conn)
 {
         struct flow *up = &conn->up, *down = &conn->down;
@@ -283,7 +283,7 @@ static void relay_out(struct conn *conn)
                 return;
         }
         if (!flow_write(conn, up, conn->server.watch.fd)) {
-                up->len = 0;               /* its answer may still be on the way */
+                up->len = 0;               /* the server's answer may still arrive */
                 up->ended = up->shut = true;
         }
         if (up->ended && !up->len && !up->shut) {
@@ -298,7 +298,7 @@ static void relay_out(struct conn *conn)
         if (down->shut && up->shut)
                 conn_end(conn);
         else if (down->shut && conn->request.body.kind != EGRESS_BODY_TUNNEL)
-                linger(conn);              /* the server has answered before it read the whole request */
+                linger(conn);              /* the server answered before reading the whole request */
         else
                 relay_wants(conn);
 }
@@ -335,7 +335,7 @@ static void wait_idle(struct conn *conn)
 
 static const char no_bytes_left[] = "this run has used up its bytes of network traffic";
 
-/* The rewritten head in front of what came behind the program's own. */
+/* Replace the program's head by the rewritten head; the bytes behind stay. */
 static bool put_head(struct conn *conn, size_t head_len)
 {
         struct flow *up = &conn->up;
@@ -404,9 +404,8 @@ static socklen_t sockaddr_of(const struct net_address *address, unsigned port, s
 }
 
 /*
- * Whether a global address is one of this very host: to it we would look like a local client, behind every
- * firewall.  For such a destination the kernel chooses the same address as source; connecting a UDP socket
- * sends nothing.
+ * Is this global address one of this host?  A connection to the address would look local, behind every firewall.  For
+ * such a destination the kernel chooses the same address as source; connecting a UDP socket sends nothing.
  */
 static bool is_own(const struct net_address *address)
 {
@@ -414,7 +413,7 @@ static bool is_own(const struct net_address *address)
         socklen_t len = sockaddr_of(address, 9, &there), here_len = sizeof here;
         auto_fd fd = socket(there.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd < 0 || connect(fd, (struct sockaddr *)&there, len) < 0)
-                return false;      /* then TCP cannot go there either, and will say why */
+                return false;      /* TCP then fails too, and reports the reason */
         memset(&here, 0, sizeof here);
         if (getsockname(fd, (struct sockaddr *)&here, &here_len) < 0)
                 return true;
@@ -441,7 +440,7 @@ static void answer_unreachable(struct conn *conn, int status, const char *why)
         answer(conn, status, text);
 }
 
-/* Begin with the next address; each gets a share of the time, the last one all that is left. */
+/* Connect to the next address; each address gets a share of the time, the last address all the rest. */
 static void connect_next(struct conn *conn)
 {
         struct egress *egress = conn->egress;
@@ -482,7 +481,7 @@ static void on_connect(struct conn *conn)
         connect_next(conn);
 }
 
-/* Every address has to be good: who answers with a private one beside a public one is trying something. */
+/* Every address must be allowed: a private address beside a public address is an attempt to get around the rules. */
 static void on_resolved(void *owner, const struct net_address *addresses, size_t n, const char *problem, bool timed_out)
 {
         struct conn *conn = owner;
@@ -572,7 +571,7 @@ static void on_answer(struct conn *conn)
                 linger(conn);
 }
 
-/* Which side is looked at in a state follows from what side_want() was told. */
+/* The state decides the handler; side_want() has chosen the watched side. */
 static void on_side(struct conn *conn, struct side *side, uint32_t events)
 {
         switch (conn->state) {
@@ -683,7 +682,7 @@ static void on_listener(struct watch *watch, uint32_t events)
                         return;
                 if (errno == EINTR || errno == ECONNABORTED)
                         continue;
-                /* No descriptors or no memory; it would stay readable, and we would spin. */
+                /* No descriptors or no memory.  The listener stays readable, so watching again at once would spin. */
                 loop_unwatch(egress->loop, watch);
                 loop_timer(egress->loop, &egress->again, ACCEPT_AGAIN_US);
                 return;
@@ -756,7 +755,7 @@ int egress_open(struct loop *loop, int listen_fd, const struct egress_rules *rul
         egress->listener = (struct watch){ .fd = -1, .ready = on_listener, .owner = egress };
         egress->again = (struct timer){ .fired = on_again, .owner = egress };
         copy_rules(egress, rules);
-        /* A resolver reads files; only a run that asks for a name gets one, unless its servers have to be checked. */
+        /* Opening a resolver reads files, so a run gets one at its first name; configured servers are checked here. */
         int rc = rules->dns ? resolver_open(loop, rules->dns, egress->rules.connect_ms, &egress->resolver, err) : 0;
         if (rc == 0)
                 rc = loop_watch(loop, &egress->listener, fd, EPOLLIN, err);

@@ -1,12 +1,12 @@
 /*
- * What a program may reach: hosts, literal addresses in every notation, classes of addresses, rules.
+ * The reachable destinations: hosts, literal addresses in every notation, classes of addresses, rules.
  *
- * The danger is in reading differently from those who read after us.  So a host that ends in a number is an
- * address or an error, as in the URL standard (https://url.spec.whatwg.org/#ends-in-a-number-checker), and
- * everything that is no plain ASCII host name is an error: no percent signs, no user names, no IDNA.
+ * A danger lies in parsing a host differently from the resolver or the server.  So a host that ends in a number is an
+ * address or an error, as in the URL standard (https://url.spec.whatwg.org/#ends-in-a-number-checker), and every host
+ * but a plain ASCII name is an error: no percent signs, no user names, no IDNA.
  *
- * The classes are IANA's special-purpose registries (RFC 6890 and its updates), read strictly: what is not
- * marked "globally reachable" there is refused.
+ * The classes are IANA's special-purpose registries (RFC 6890 and its updates), read strictly: a range not marked
+ * "globally reachable" is refused.
  */
 #include "egress/egress.h"
 
@@ -25,7 +25,7 @@ static unsigned hex_value(char c)
         return is_digit(c) ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
 }
 
-/* One part of an IPv4 address, as C writes numbers: 10, 012, 0xa.  False if it is none or above max. */
+/* Parse a part of an IPv4 address in C's notation: 10, 012, 0xa.  False: malformed or above max. */
 static bool parse_part(const char *text, size_t len, uint64_t max, uint64_t *ret)
 {
         unsigned base = 10;
@@ -46,7 +46,9 @@ static bool parse_part(const char *text, size_t len, uint64_t max, uint64_t *ret
         return len > 0;
 }
 
-/* 127.0.0.1, 127.1, 0x7f000001, 0177.0.0.1: one to four parts, of which the last fills what is left (inet_aton(3)). */
+/*
+ * 127.0.0.1, 127.1, 0x7f000001, 0177.0.0.1: one to four parts; the last part fills the remaining bytes (inet_aton(3)).
+ */
 static bool parse_v4(const char *text, struct net_address *ret)
 {
         uint32_t address = 0;
@@ -87,7 +89,7 @@ static bool ends_in_a_number(const char *host)
 
 static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
-/* The kernel sends what goes to ::ffff:1.2.3.4 by IPv4, so we call it that. */
+/* The kernel reaches ::ffff:1.2.3.4 by IPv4, so the address counts as IPv4. */
 static void unmap(struct net_address *address)
 {
         if (address->len != 16 || memcmp(address->bytes, mapped, sizeof mapped) != 0)
@@ -104,7 +106,7 @@ static void print_address(struct egress_target *target)
         target->literal = true;
 }
 
-/* What is between the brackets.  A zone (fe80::1%eth0) belongs to an interface, so it is no address for us. */
+/* Parse the text between brackets.  A zone (fe80::1%eth0) names an interface, so zones are refused. */
 static int host_v6(const char *text, size_t len, struct egress_target *ret, struct csn_error *err)
 {
         char copy[INET6_ADDRSTRLEN];
@@ -124,7 +126,7 @@ static int host_v6(const char *text, size_t len, struct egress_target *ret, stru
 
 /* ---- hosts ---- */
 
-/* Labels of 1 to 63 letters, digits, hyphens and, as people do it, underscores. */
+/* Labels of 1 to 63 letters, digits, hyphens and, as in practice, underscores. */
 static bool is_name(const char *host)
 {
         size_t label = 0;
@@ -180,7 +182,7 @@ static const struct range v4_ranges[] = {
         { { 10 }, 8, "private 10.0.0.0/8" },
         { { 100, 64 }, 10, "shared by carriers 100.64.0.0/10" },
         { { 127 }, 8, "loopback 127.0.0.0/8" },
-        /* Azure's virtual machines reach their host at this one, which is no special range. */
+        /* Azure's virtual machines reach their host at this address, outside all special ranges. */
         { { 168, 63, 129, 16 }, 32, "metadata of a cloud 168.63.129.16" },
         { { 169, 254 }, 16, "link-local and metadata 169.254.0.0/16" },
         { { 172, 16 }, 12, "private 172.16.0.0/12" },
@@ -201,7 +203,7 @@ static const struct range v6_ranges[] = {
         { { [15] = 1 }, 128, "loopback ::1" },
         { { 0x00, 0x64, 0xff, 0x9b, 0, 1 }, 48, "local translation 64:ff9b:1::/48" },
         { { 0x01, 0x00 }, 64, "discard 100::/64" },
-        /* Teredo (2001::/32) is inside this one, and taken before. */
+        /* Contains Teredo (2001::/32), handled before. */
         { { 0x20, 0x01 }, 23, "protocol assignments 2001::/23" },
         { { 0x20, 0x01, 0x0d, 0xb8 }, 32, "documentation 2001:db8::/32" },
         { { 0x3f, 0xff }, 20, "documentation 3fff::/20" },
@@ -211,7 +213,7 @@ static const struct range v6_ranges[] = {
         { { 0xff }, 8, "multicast ff00::/8" },
 };
 
-/* Forms of IPv6 in which an IPv4 address is what counts, and where it is. */
+/* IPv6 forms with an embedded IPv4 address, which decides the class; `at` is its offset. */
 static const struct { struct range range; unsigned at; uint8_t flip; } embedded[] = {
         { { { [10] = 0xff, [11] = 0xff }, 96, "mapped" }, 12, 0 },
         { { { [8] = 0xff, [9] = 0xff }, 96, "translated ::ffff:0:0:0/96 (RFC 2765)" }, 12, 0 },
@@ -243,7 +245,7 @@ static const char *class_v4(const uint8_t *bytes)
         return find_range(bytes, v4_ranges, ARRAY_LEN(v4_ranges));
 }
 
-/* ISATAP (RFC 5214) hides one in the interface part of any prefix: ...:[02]00:5efe:1.2.3.4. */
+/* ISATAP (RFC 5214) embeds an IPv4 address in the interface part of any prefix: ...:[02]00:5efe:1.2.3.4. */
 static bool is_isatap(const uint8_t *bytes)
 {
         return (bytes[8] & ~2) == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe;
