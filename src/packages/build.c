@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_US 100000 /* between two tries to get the lock that another process has */
+#define POLL_US 100000 /* between two attempts to get the lock from another process */
 #define LOG_MAX 2000   /* bytes of the end of an installer's output in an error */
 
 static struct loop *loop_of(const struct build *build)
@@ -62,7 +62,7 @@ static void discard(struct job *job)
         layers_abort(build->packages->layers, &build->staging);
 }
 
-/* A failure that may go away by itself is not remembered. */
+/* Only for lasting failures; a transient failure is not remembered. */
 static void remember_failure(struct build *build)
 {
         struct layer_failure failure = { 0 };
@@ -128,7 +128,7 @@ static struct run_request *new_run(struct build *build, const char *image, const
         return request;
 }
 
-/* The last line that the installer has written; else the engine's own words about the end of the run. */
+/* The last line written by the installer; without output the engine's error message. */
 static const char *log_tail(struct build *build, const struct run_result *result)
 {
         const struct bytes *text = &result->stderr;
@@ -137,7 +137,7 @@ static const char *log_tail(struct build *build, const struct run_result *result
         if (!text->len && HAS(result, run_result, error) && result->error.message)
                 tail = arena_text(&build->arena, "%.400s", result->error.message);
         log_text(LOG_DEBUG, "a build sandbox has written: %s", tail);
-        /* The last line says what went wrong; the lines before are the way to that place. */
+        /* The last line names the error; earlier lines lead up to the error. */
         for (size_t end = strlen(tail); end && (unsigned char)tail[end - 1] <= ' ';)
                 tail[--end] = 0;
         char *line = strrchr(tail, '\n');
@@ -153,7 +153,7 @@ static bool went_well(const struct run_result *result)
         return result->status == status_COMPLETED && HAS(result, run_result, exit_code) && result->exit_code == 0;
 }
 
-/* What the engine says of a run that the quota of CPU time refused or ended; NULL: another end. */
+/* The engine's message for a run refused or ended by the quota of CPU time; NULL: another end. */
 static const char *quota_text(struct build *build, const struct run_result *result)
 {
         const struct failure *error = &result->error;
@@ -384,7 +384,7 @@ static void fill_meta(struct build *build, const json_t *report)
                 .max_files = settings->packages.max_files };
 }
 
-/* A layer that another request has built: the lock decides, not the request. */
+/* Has another request built the same layer?  The lock decides, not the request. */
 static bool is_built(struct build *build)
 {
         struct csn_error err;
@@ -416,7 +416,7 @@ static bool stage(struct build *build)
         return true;
 }
 
-/* Why the resolver found nothing that fits: what the index has hidden says more than the resolver can. */
+/* Explain a failed resolution: the index knows the hidden versions, the resolver does not. */
 static void explain(struct build *build, const char *tail)
 {
         const struct package_project *project;

@@ -1,9 +1,9 @@
 /*
- * Locks of Node: a package-lock.json that a request brings takes the place of the resolver's answer.
+ * Locks of Node: a package-lock.json in the request replaces the resolver's answer.
  *
- * The lock is a claim as the resolver's answer is.  An entry counts by name, version and SHA-512: the address of an
- * entry becomes that of the file which the index offers with these three, and judge() takes no other file.  So the
- * index has to know the document of each name first.
+ * The lock is an unverified claim, as the resolver's answer.  An entry counts by name, version and SHA-512: its address
+ * becomes the address of the index's file with these three, and judge() accepts no other file.  So the index has to
+ * know the document of each name first.
  */
 #include "packages/packages_private.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define FOLDER "node_modules/"
-#define LOADS_MAX 8 /* documents that are fetched at once */
+#define LOADS_MAX 8 /* documents fetched at the same time */
 
 /* ---- reading ---- */
 
@@ -31,7 +31,7 @@ static const char *module_of(const char *folder)
         return name;
 }
 
-/* The name of an entry's package, which an alias has beside its folder. */
+/* The name of an entry's package; for an alias a member names the package. */
 static const char *name_of(const char *folder, const json_t *entry)
 {
         const char *own = json_string_value(json_object_get(entry, "name"));

@@ -18,7 +18,7 @@
 
 #define FOLDER "node_modules/"
 #define FOLDER_LEN (sizeof FOLDER - 1)
-#define OWN_NAME "layer" /* of the package that depends on all packages of the request */
+#define OWN_NAME "layer" /* the package with all packages of the request as dependencies */
 
 static const char *url(const struct settings *settings)
 {
@@ -60,7 +60,7 @@ static char *input(struct build *build)
 
 /* ---- the platform ---- */
 
-/* The name that Node has for this processor; "": unknown. */
+/* Node's name for this processor; "": unknown. */
 static const char *processor(void)
 {
         static const struct {
@@ -89,7 +89,7 @@ static bool permits(const json_t *list, const char *name)
         return permitted || refusals == json_array_size(list);
 }
 
-/* A module that another one can do without, and that is for another platform: npm does not install the module. */
+/* An optional module for another platform: npm does not install the module. */
 static bool is_foreign(const json_t *entry)
 {
         return json_is_true(json_object_get(entry, "optional")) &&
@@ -120,7 +120,7 @@ static const char *module_of(const char *folder)
         }
 }
 
-/* Why an entry of the lock is nothing that the index can serve, as the end of a sentence; NULL: no such reason. */
+/* Why the index cannot serve an entry of the lock, as the end of a sentence; NULL: no such reason. */
 static const char *foreign_source(const json_t *entry)
 {
         const char *address = json_string_value(json_object_get(entry, "resolved"));
@@ -157,7 +157,7 @@ static const struct package_file *file_of(struct build *build, const char *folde
         return NULL;
 }
 
-/* npm runs installation scripts, and a build does not: the package may lack what its script makes. */
+/* npm runs installation scripts, and a build does not: the package may lack files made by its script. */
 static void note_script(struct build *build, const struct package_file *file)
 {
         if (!file->has_install_script || build->warnings_n == LAYER_WARNINGS_MAX)
@@ -168,7 +168,7 @@ static void note_script(struct build *build, const struct package_file *file)
                 "%s %s has an installation script, which has not run", file->name, file->version);
 }
 
-/* Whether a module finds another one in the folders where Node looks, which are those above the module and its own. */
+/* Does a module find another module, in its own folder or the folders above, as Node looks? */
 static bool finds(json_t *lock, const char *folder, const char *name, struct arena *arena)
 {
         for (size_t len = strlen(folder);;) {
@@ -183,10 +183,7 @@ static bool finds(json_t *lock, const char *folder, const char *name, struct are
         }
 }
 
-/*
- * npm leaves out what it did not find of the modules that another one can do without, and npm ci wants all that are
- * named.
- */
+/* npm leaves out optional modules that were not found, and npm ci requires all modules named. */
 static json_t *found_optionals(struct build *build, json_t *lock, const char *folder, json_t *optionals)
 {
         const char *name;
@@ -198,7 +195,7 @@ static json_t *found_optionals(struct build *build, json_t *lock, const char *fo
         return found;
 }
 
-/* The entry for npm ci: what the index knows comes from the index, the rest says how the modules fit together. */
+/* The entry for npm ci: version, address and hash from the index, and the dependencies from the resolver's lock. */
 static void lock_entry(struct build *build, json_t *lock, const char *folder, const struct package_file *file,
         const char *name)
 {
@@ -238,8 +235,10 @@ static bool take_entry(struct build *build, json_t *lock, const char *folder)
         return true;
 }
 
-/* The resolver is not trusted: each file of its lock has to be one that the index has offered, and no package of the
- * request may be missing. */
+/*
+ * The resolver is not trusted: the index must have offered each file of its lock, and no package of the request may be
+ * missing.
+ */
 static bool judge(struct build *build, json_t *lock)
 {
         const char *folder;
@@ -273,7 +272,7 @@ static int write_json(int work_fd, const char *name, json_t *json, struct csn_er
         return rc;
 }
 
-/* An alias among the packages of a request, which a lock can have, is one for npm ci as well. */
+/* An alias among the packages of a request, possible with a lock, is also an alias for npm ci. */
 static void name_aliases(const struct build *build, json_t *package)
 {
         json_t *dependencies = json_object_get(package, "dependencies");
@@ -323,8 +322,8 @@ static size_t bin_folder(const char *path)
 }
 
 /*
- * Make the link of a command, and let its target be executed.  A link whose target is no file of the tree is left out.
- * The text of both is the installer's, which is not trusted.
+ * Make the link of a command, and make its target executable.  Without a regular file as target there is no link.  The
+ * installer, which is not trusted, has chosen both texts.
  */
 static void add_link(struct build *build, int tree_fd, const char *path, const char *target)
 {
@@ -341,7 +340,7 @@ static void add_link(struct build *build, int tree_fd, const char *path, const c
         auto_fd folder_fd = open_beneath(above_fd, ".bin", O_RDONLY | O_DIRECTORY);
         auto_fd file = open_beneath(tree_fd, arena_text(&build->arena, "%s/%s", folder, target), O_RDONLY | O_NONBLOCK);
         if (folder_fd >= 0 && file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && fchmod(file, 0755) == 0)
-                (void)!symlinkat(target, folder_fd, path + len + 1); /* of two links of one name the first stays */
+                (void)!symlinkat(target, folder_fd, path + len + 1); /* the first link of a name stays */
 }
 
 static void list_modules(struct build *build)

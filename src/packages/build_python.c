@@ -35,7 +35,7 @@ static bool has_hash(const struct package_set *set, const struct package_file *f
         return true;
 }
 
-/* The resolver is not trusted: each file of its lock has to be one that the index has offered. */
+/* The resolver is not trusted: the index must have offered each file of its lock. */
 static bool judge(struct build *build, json_t *lock)
 {
         size_t i;

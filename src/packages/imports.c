@@ -1,4 +1,4 @@
-/* Detected imports: which packages they need, and what the image has. */
+/* Detected imports: the packages needed, and the modules of the image. */
 #include "packages/index/document.h"
 #include "packages/packages_private.h"
 
@@ -13,7 +13,7 @@ static const char *const python_globs[] = {
         "/usr/lib/python3.*/site-packages",
 };
 
-/* Folders in which Node of Debian looks by itself. */
+/* Default module folders of Debian's Node. */
 static const char *const node_globs[] = { "/usr/share/nodejs", "/usr/lib/nodejs", "/usr/lib/*-linux-gnu*/nodejs" };
 
 static bool has_match(const char *pattern)
@@ -86,8 +86,8 @@ char **imports_split(const char *text, struct arena *arena, size_t *ret_n)
 }
 
 /*
- * A module of Node has the name of its package, and no table says which of these packages are the usual ones.  So "*"
- * alone permits no package: a name that a model made up may be an attacker's package.
+ * A module of Node has the name of its package, and no table lists the usual packages.  So "*" alone permits no
+ * package: a name made up by a model may be an attacker's package.
  */
 static size_t drop_any(char **list, size_t n)
 {

@@ -1,4 +1,4 @@
-/* Layers that exist: those that a request names, and those that the administrator has pinned to an image. */
+/* Existing layers: layers named by a request, and layers pinned to an image by the administrator. */
 #include "packages/packages_private.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ bool named_has(const struct layer_query *query, const struct package_language *l
                                             : query->found.node_high || query->found.node_low;
 }
 
-/* A layer of another domain does not exist for this one. */
+/* A layer of another domain does not exist for this query. */
 static bool may_use(const struct layer_query *query, const struct layer *layer)
 {
         return !layer->meta.key.domain[0] || strcmp(layer->meta.key.domain, query->owner_key) == 0;

@@ -1,6 +1,6 @@
 /*
- * The programs of build sandboxes.  pip is called as the module that it is, so that a forked interpreter of the pool
- * can be used; npm is a child process.  The settings of both come from the command line alone.
+ * The programs of build sandboxes.  pip is run as a module, so that a forked interpreter of the pool can be used; npm
+ * is a child process.  The settings of both come from the command line alone.
  */
 #include "packages/packages_private.h"
 
@@ -8,10 +8,10 @@
         "'--isolated', '--quiet', '--no-input', '--no-color', '--no-cache-dir', '--disable-pip-version-check', "       \
         "'--progress-bar', 'off'"
 
-/* Programs in sandboxes have an interpreter for pip that answers installations (src/lang/installs). */
+/* In sandboxes PIP_PYTHON names an interpreter that answers installations (src/lang/installs). */
 #define OWN_PIP "os.environ.pop('PIP_PYTHON', None)\n"
 
-/* The exit status 0 of pip comes as an exception, too. */
+/* pip raises SystemExit for exit status 0, too. */
 #define RUN_PIP                                                                                                        \
         "try:\n"                                                                                                       \
         "    runpy.run_module('pip', run_name='__main__', alter_sys=True)\n"                                           \
@@ -46,8 +46,8 @@ const char packages_pip_install[] =
 /* ---- npm ---- */
 
 /*
- * No file of settings is read, and no script of a package runs.  npm's errors become one line: the first two lines of
- * them that are not empty and no code, because the lines behind are general advice.
+ * No settings file is read, and no script of a package runs.  npm's errors become one line: the first two lines other
+ * than empty lines and codes, because later lines are general advice.
  */
 #define RUN_NPM                                                                                                        \
         "const { spawnSync } = require('node:child_process');\n"                                                       \
@@ -83,8 +83,8 @@ const char packages_node_probe[] =
         "const os = require('node:os');\n" RUNTIME "console.log(JSON.stringify({ runtime, arch: os.machine(), libc }));\n";
 
 /*
- * What leaves the sandbox are regular files, so the links of .bin folders are told; npm's copy of the lock names files
- * that exist in the build alone.
+ * Only regular files leave the sandbox, so the links of .bin folders are listed; npm's copy of the lock names files
+ * present only in the build.
  */
 const char packages_npm_install[] = RUN_NPM
         "npm('ci', '--offline', '--registry=http://127.0.0.1:9/');\n"

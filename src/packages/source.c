@@ -1,4 +1,4 @@
-/* Queries for layers: an existing layer, a remembered failure, or a build that may begin later. */
+/* Queries for layers: an existing layer, a remembered failure, or a build, possibly queued. */
 #include "packages/packages_private.h"
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 static const struct package_language *const languages[PACKAGES_LANGUAGES] = { &packages_python, &packages_node };
 
 /*
- * Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash.  Of a language
- * that asks an image for its runtime, the image as well.
+ * Size and time of runtime and installer, as part of the hash of a request: an upgrade changes the hash.  For a
+ * language with a probe the image counts as well, as the runtime is the image's.
  */
 static char *runtime_identity(const struct package_language *language, const struct stored_image *image,
         struct arena *arena)
@@ -31,7 +31,7 @@ static char *runtime_identity(const struct package_language *language, const str
         return text;
 }
 
-/* The language of packages that are named without one: that of the program.  NULL: packages of another language. */
+/* The language of packages named without a language: the program's.  NULL: the program's language has no packages. */
 static const struct package_language *own_language(const struct layer_query *query)
 {
         const char *name = strcmp(query->language, "typescript") == 0 ? "javascript" : query->language;
@@ -222,7 +222,7 @@ static void forget(void *owner, struct layer_query *query)
 
 static int find_next(struct packages *packages, struct layer_query *query, struct csn_error *err);
 
-/* The layer is looked up for each query: the descriptor that holds the layer and the texts are the query's own. */
+/* Look the layer up for each query: each query owns its texts and the descriptor holding the layer. */
 static void answer(struct build *build, struct layer_query *query)
 {
         struct packages *packages = build->packages;
@@ -254,7 +254,7 @@ static void answer_all(struct build *build)
         }
 }
 
-/* The builds of an owner that go on, and with `waiting` those that wait, too. */
+/* The running builds of an owner; with `waiting`, queued builds, too. */
 static size_t count_builds(const struct packages *packages, const char *owner_key, bool waiting)
 {
         size_t n = 0;
@@ -351,7 +351,7 @@ static int join_build(struct packages *packages, const struct package_language *
         return 0;
 }
 
-/* Whether a request names packages of a language, in a way that needs no look into the program. */
+/* Does the request name packages of a language, judged without parsing the program? */
 static bool names_packages(const struct package_language *language, const struct layer_query *query)
 {
         const struct run_request *request = query->request;
@@ -375,7 +375,7 @@ static void warn_off(struct layer_query *query, const char *text)
         add_warnings(query, &warning, 1);
 }
 
-/* The layer of the packages that the request names: 1 if the query has the layer; 0: the query waits. */
+/* Find the layer of the packages named by the request.  1: the query has the layer; 0: the query waits. */
 static int find_set(struct packages *packages, const struct package_language *language, struct layer_query *query,
         struct package_set *set, struct csn_error *err)
 {
@@ -392,8 +392,8 @@ static int find_set(struct packages *packages, const struct package_language *la
 }
 
 /*
- * The packages of one language: 1 if the query has its layer or needs none; 0: the query waits.  The layer that is
- * pinned to the image is used as it is, or its packages become part of the layer of the request.
+ * The packages of a language.  1: the query has its layer or needs none; 0: the query waits.  A layer pinned to the
+ * image is used unchanged, or its packages become part of the layer of the request.
  */
 static int find_one(struct packages *packages, const struct package_language *language, struct layer_query *query,
         struct csn_error *err)
@@ -420,7 +420,7 @@ static int find_one(struct packages *packages, const struct package_language *la
         return 1;
 }
 
-/* The languages in their order, one after the other, because a query waits for one build at a time. */
+/* The languages in their order, one by one, because a query waits for a single build at a time. */
 static int find_next(struct packages *packages, struct layer_query *query, struct csn_error *err)
 {
         int rc = 1;

@@ -35,11 +35,11 @@ struct conn {
         char head[HEAD_MAX + 1];
         size_t head_len;
         struct waiter waiter;
-        struct project *project;           /* while the connection waits for one */
+        struct project *project;           /* awaited project, or NULL */
         struct spool *spool;
         char answer[ANSWER_HEAD_MAX];      /* the head of the answer */
         size_t answer_at, answer_len;
-        const char *body;                  /* of a document, which is the index' until its end */
+        const char *body;                  /* of a document, owned by the index */
         int body_fd;                       /* of a file; -1: body */
         uint64_t body_at, body_len;
         size_t lingered;
@@ -128,7 +128,7 @@ static void conn_send(struct conn *conn, int status, const char *type, uint64_t 
         conn_want(conn, EPOLLOUT);
 }
 
-/* The text is ours, in one line. */
+/* Answer with a text of this program, in one line. */
 static void answer_text(struct conn *conn, int status, const char *text)
 {
         conn_send(conn, status, "text/plain", strlen(text) + 1);
@@ -182,7 +182,7 @@ static void on_file(struct waiter *waiter)
 
 /* ---- the request ---- */
 
-/* %XX of everything that a path of this index has; no other byte than printable ASCII.  false: no such path. */
+/* Decode %XX; the path must consist of printable ASCII.  false: no such path. */
 static bool decode_path(const char *text, size_t len, char *ret)
 {
         size_t n = 0;
@@ -284,7 +284,7 @@ static void on_head(struct conn *conn)
                 answer_text(conn, 400, "the head of the request is too long");
 }
 
-/* A client that has gone, or that sends more than one request. */
+/* The client has closed the connection, or sends a second request. */
 static void on_early_bytes(struct conn *conn)
 {
         char byte;

@@ -1,4 +1,4 @@
-/* The documents that the index serves; see document.h. */
+/* The documents served by the index; see document.h. */
 #include "packages/index/document.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static void add_reason(struct buf *text, uint64_t n, const char *reason)
                 buf_printf(text, "%s%llu %s", text->len ? ", " : "", (unsigned long long)n, reason);
 }
 
-/* Which files were hidden, and the problem if all of them were. */
+/* Report the hidden files; a problem if all files are hidden. */
 static void explain(struct document *document, const struct document_rules *rules)
 {
         const struct package_counts *counts = &document->counts;

@@ -96,7 +96,7 @@ static bool is_name_of_file(const char *filename)
         return true;
 }
 
-/* The version of a file that may be offered at all.  false: hidden by kind. */
+/* The version of a file of an offered kind.  false: hidden by kind. */
 static bool judge_kind(const struct document_maker *maker, const struct simple_file *simple,
         char version[static PACKAGE_VERSION_MAX])
 {

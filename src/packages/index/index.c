@@ -25,7 +25,7 @@ const struct package_file *package_index_file(const struct package_index *index,
 
 /* ---- callers in the engine ---- */
 
-/* A call of package_index_load() or package_index_download() that waits. */
+/* A waiting call of package_index_load() or package_index_download(). */
 struct call {
         struct call *next;
         struct package_index *index;

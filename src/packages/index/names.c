@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define VERSION_MAX 128            /* bytes, as PyPI and npm accept them at most */
+#define VERSION_MAX 128            /* bytes, the limit of PyPI and npm */
 #define TIME_DIGITS_MAX 9          /* digits of a fraction of a second */
 
 static bool is_digit(char c)

@@ -1,8 +1,8 @@
 /*
  * The document of a package of an npm registry; see document.h.
  *
- * Upload times are in the map "time" of the full document alone, so the full document is read.  The answer has the
- * members of npm's abbreviated document, which are all that a resolver reads.
+ * Only the full document has upload times, in the map "time", so the full document is read.  The answer has the members
+ * of npm's abbreviated document, enough for a resolver.
  */
 #include "packages/index/document.h"
 
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Members of a version that go into the answer unchanged. */
+/* Members of a version copied to the answer. */
 static const char *const kept[] = {
         "name", "version", "deprecated", "dependencies", "optionalDependencies", "devDependencies",
         "bundleDependencies", "bundledDependencies", "peerDependencies", "peerDependenciesMeta", "bin", "directories",
@@ -22,7 +22,7 @@ static const char *text_of(json_t *object, const char *name)
         return json_string_value(json_object_get(object, name));
 }
 
-/* npm runs these on installation. */
+/* Does npm run a script of this version on installation? */
 static bool has_install_script(json_t *version)
 {
         static const char *const names[] = { "preinstall", "install", "postinstall" };

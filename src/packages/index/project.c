@@ -191,7 +191,7 @@ void project_wait(struct package_index *index, const char *name, size_t len, str
                 project_begin(project);
 }
 
-/* A job that parses goes on: its result serves later requests. */
+/* A running parse job continues: its result serves later requests. */
 void project_leave(struct project *project, struct waiter *waiter)
 {
         waiters_remove(&project->waiters, waiter);

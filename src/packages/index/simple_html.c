@@ -10,7 +10,7 @@
 
 #define ATTRIBUTE_MAX PACKAGE_URL_MAX      /* bytes of a value */
 
-/* The attributes that are used. */
+/* The attributes used. */
 enum attribute { HREF, YANKED, REQUIRES_PYTHON, CORE_METADATA, DIST_INFO_METADATA, ATTRIBUTES_N };
 
 static const char *const attribute_names[ATTRIBUTES_N] = {
@@ -128,7 +128,7 @@ static const char *find_value(const char *at, const char *end, const char **ret_
         return *ret_end;
 }
 
-/* One attribute; the first of several with the same name counts.  NULL: the page ends within it. */
+/* Parse one attribute; the first of several with the same name counts.  NULL: the page ends within the attribute. */
 static const char *take_attribute(struct tag *tag, const char *at, const char *end)
 {
         const char *name = at, *name_end = word_end(at, end, "=/>"), *begin = "", *value_end = begin;
@@ -154,7 +154,7 @@ static void tag_reset(struct tag *tag)
         }
 }
 
-/* The tag whose "<" is at `at`.  Returns the byte behind the tag, NULL if the page ends within the tag. */
+/* Parse the tag with its "<" at `at`.  Returns the byte behind the tag, NULL if the page ends within the tag. */
 static const char *take_tag(struct tag *tag, const char *at, const char *end)
 {
         const char *name = at + 1, *name_end = word_end(name, end, "/>");

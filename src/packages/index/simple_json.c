@@ -1,7 +1,7 @@
 /* The JSON of a simple index (PEP 691, with the upload times of PEP 700); see document.h. */
 #include "packages/index/document.h"
 
-/* A list entry that is no object, or has no texts where texts belong, has NULL there and is hidden later. */
+/* A list entry that is no object, or lacks a text, gets NULL and is hidden later. */
 static const char *text_of(json_t *object, const char *name)
 {
         return json_string_value(json_object_get(object, name));

@@ -105,7 +105,7 @@ static void spool_start(struct spool *spool)
         struct package_index *index = spool->index;
         const struct document_file *file = spool->file;
         char url[PACKAGE_URL_MAX + sizeof ".metadata"];
-        /* The extension belongs to the path; a URL with a query has none of it. */
+        /* The extension belongs to the path, before the query. */
         size_t len = strcspn(file->url, "?");
         snprintf(url, sizeof url, "%.*s%s%s", (int)len, file->url, spool->is_metadata ? ".metadata" : "",
                 file->url + len);

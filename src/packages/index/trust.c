@@ -1,6 +1,6 @@
 /*
- * The certificates of authorities, parsed once: 140 of them take 55 ms, which is too long for each connection in a step
- * of the loop.  Debian's libcurl4 uses OpenSSL, whose CTX the store becomes part of.
+ * The certificates of authorities, parsed once: 140 certificates take 55 ms, too long for a step of the loop at each
+ * connection.  Debian's libcurl4 uses OpenSSL, and the store becomes part of its SSL_CTX.
  */
 #include "packages/index/index_private.h"
 
@@ -23,7 +23,7 @@ static bool add_all(struct package_trust *trust, BIO *text)
                 if (!added)
                         return false;
         }
-        /* The end of the text is the one error that is expected (PEM_read_bio_X509(3)). */
+        /* The end of the text is the only error expected (PEM_read_bio_X509(3)). */
         return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 }
 

@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 
 #define REQUEST_MS 30000                   /* default of request_ms */
-#define SLOW_BYTES 100                     /* a second: a file that comes slower for request_ms is given up */
+#define SLOW_BYTES 100                     /* a second: a slower download is given up after request_ms */
 #define READ_BYTES 1024                    /* libcurl reads up to 100 times in a step of the loop */
-#define IGNORED_MAX MIB                    /* bytes of bodies that are not used */
+#define IGNORED_MAX MIB                    /* bytes of unused bodies */
 #define TOKEN_MAX 8192                     /* bytes */
 
 static const char token_place[] = "the file of its token";
@@ -54,7 +54,7 @@ static char *copy(const char *text)
         return text && text[0] ? mem_copy(text, strlen(text)) : NULL;
 }
 
-/* A token with a line end would be a header of its own. */
+/* A token with a line end would add another header. */
 static int set_token(struct upstream *upstream, const char *token, struct csn_error *err)
 {
         struct arena arena = { 0 };
@@ -245,8 +245,8 @@ static void on_done(struct fetch *fetch, long status, const char *why, CURLcode 
 }
 
 /*
- * The host's certificates as a file take 50 ms to parse, for each connection and in a step of the loop; in the folder
- * with hashes OpenSSL opens the one that it needs.
+ * The host's certificates as a file take 50 ms to parse, in a step of the loop at each connection; from the hashed
+ * folder OpenSSL reads the needed certificate only.
  */
 static void set_certificates(const struct upstream *upstream, CURL *easy)
 {
