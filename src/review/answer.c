@@ -1,17 +1,17 @@
 /*
  * The text of an answer as a verdict.
  *
- * The program that was reviewed can speak to the model, and the model may repeat the program.  So a text counts only if
- * it has exactly one object of the schema, outside of a thinking part at its beginning: an answer that the program
- * brought along makes two.  A model also quotes such an answer in prose, or in an object of its own that is no JSON
- * then: so a verdict in the text around the object, and an object that the program has, are no verdict either.
+ * The reviewed program can address the model, and the model may repeat the program.  So a text counts only with exactly
+ * one object of the schema, outside of a thinking part at its beginning: an answer smuggled in by the program would be
+ * the second object.  A model may also quote such an answer in prose, or as malformed JSON.  So a verdict in the text
+ * around the object invalidates the answer, and so does an object contained in the program.
  */
 #include "review/review_private.h"
 
 #include <jansson.h>
 
 #define CONTENT_MAX (256 * KIB) /* bytes of a text; with TRIES_MAX the bound of the work */
-#define TRIES_MAX 100           /* opening braces at which an object is tried */
+#define TRIES_MAX 100           /* opening braces tried as the start of an object */
 #define DEPTH_MAX 16
 #define REASON_MAX 2000
 #define RULE_MAX 100
@@ -31,7 +31,7 @@ static char *cut(struct arena *arena, const char *text, size_t max)
 
 /* ---- one object ---- */
 
-/* true: absent, null, or a text; then *ret is the text or NULL. */
+/* True: *ret is the text, or NULL if absent or null.  False: another type. */
 static bool text_of(json_t *object, const char *name, const char **ret)
 {
         json_t *value = json_object_get(object, name);
@@ -123,14 +123,17 @@ static bool skip_thinking(const char **at, const char *end)
         return close != NULL;
 }
 
-/* A mark of thinking in prose: which part of the text is thought cannot be told then. */
+/* A mark of thinking in prose: the thinking part of the text is then uncertain. */
 static bool has_mark(const char *from, const char *to)
 {
         return memmem(from, (size_t)(to - from), THINK, strlen(THINK)) ||
                 memmem(from, (size_t)(to - from), THINK_END, strlen(THINK_END));
 }
 
-/* "is_secure": false, **is_secure**: no; such as an object has whose quotes a model forgot to escape. */
+/*
+ * Does the text have a verdict, such as `"is_secure": false` or `**is_secure**: no`?  Also found in an object with
+ * unescaped quotes.
+ */
 static bool has_verdict(const char *from, const char *to)
 {
         while ((from = memmem(from, (size_t)(to - from), VERDICT, strlen(VERDICT)))) {
@@ -143,7 +146,7 @@ static bool has_verdict(const char *from, const char *to)
         return false;
 }
 
-/* Bytes without those that change when a text is quoted. */
+/* The text without the characters changed by quoting. */
 static struct bytes bare(struct bytes text, struct arena *arena)
 {
         struct bytes ret = { arena_alloc(arena, text.len + 1), 0 };
@@ -159,7 +162,7 @@ static bool is_part(struct bytes object, struct bytes code, struct arena *arena)
         return memmem(large.bytes, large.len, small.bytes, small.len) != NULL;
 }
 
-/* The last complete object of the text, its bytes, and how many there are of the schema. */
+/* Find the last complete object of the text and its bytes.  Returns why the text is no single verdict, or NULL. */
 static const char *find_object(const char *at, const char *end, json_t **ret, struct bytes *ret_bytes)
 {
         size_t tries = 0, of_schema = 0;

@@ -113,8 +113,8 @@ static bool add_part(EVP_MD_CTX *hash, const void *bytes, size_t len)
 }
 
 /*
- * Values that the reviewer does not see: what it approves of with them hidden is another program without.  Where a
- * search would take long, a value counts without one.
+ * Hash secret values, hidden from the reviewer: with another value the program is another program.  Values are hashed
+ * without a search of the code if the search would take long.
  */
 static bool add_secrets(EVP_MD_CTX *hash, const struct review_query *query)
 {

@@ -1,5 +1,5 @@
 /*
- * One question to review.command: a program of the administrator, started by the tool launcher for each review.  The
+ * A review by review.command: a program of the administrator, started by the tool launcher for each review.  The
  * program reads JSON from standard input and writes JSON to standard output; the end of the exchange ends the program
  * and its descendants.
  */
@@ -38,7 +38,7 @@ static void finish(struct command_exchange *command, const char *why)
         exchange->done(exchange, &reply);
 }
 
-/* The program has ended, and all that it printed was read.  Its words on standard error are the administrator's. */
+/* Finish once the program has ended and its output is read.  Standard error is read and dropped. */
 static void look(struct command_exchange *command)
 {
         char text[200];

@@ -1,8 +1,8 @@
 /*
  * Bodies of chat/completions (OpenAI's API, as many servers offer it) and of review.command and review.url.
  *
- * Servers differ in what they accept: the ladder goes from a strict schema to an object to plain text, and leaves out
- * what a server refuses by name.  A body with an error is looked at for that alone, and never shown.
+ * Servers accept different parameters: the ladder goes from a strict schema to an object to plain text, and leaves out
+ * each parameter named in a refusal.  An error body is read for this alone, and never shown.
  */
 #include "review/review_private.h"
 
@@ -113,7 +113,7 @@ static bool tokens_of(json_t *object, const char *name, bool optional, uint64_t 
         return true;
 }
 
-/* Numbers that contradict each other are no numbers: nothing is guessed. */
+/* False for missing or contradictory numbers: nothing is guessed. */
 static bool read_usage(json_t *usage, struct review_usage *ret)
 {
         struct review_usage found = { 0 };

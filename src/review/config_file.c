@@ -1,9 +1,8 @@
 /*
- * Files of the administrator that are read again when they change.
+ * Files of the administrator, read again after changes.
  *
- * The daemon opens a file before it gives up its rights, and keeps the descriptor.  A file that is changed in place is
- * read through the descriptor; a file that takes the other one's place is opened by its name, if the daemon's user may
- * read it (docs/use/review.md).
+ * The daemon opens a file before dropping its privileges, and keeps the descriptor.  A file changed in place is read
+ * through the descriptor; a replacement is opened by name, if the daemon's user may read the file (docs/use/review.md).
  */
 #include "review/review_private.h"
 

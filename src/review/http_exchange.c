@@ -1,8 +1,8 @@
 /*
- * One question to a server, and its answer.
+ * A request to a review server, and its answer.
  *
- * Redirects are not followed: the key goes to the host that the settings name.  An answer is bounded in bytes after its
- * decompression, and in time as a whole, however slowly it comes.
+ * Redirects are not followed: the key is for the host in the settings.  An answer is bounded in decompressed bytes and
+ * in total time.
  */
 #include "review/review_private.h"
 
@@ -23,7 +23,7 @@ struct http_exchange {
 
 /* ---- headers ---- */
 
-/* The memory of a header with a key is not used again with the key in it. */
+/* Clear the headers before freeing: a header may contain a key. */
 static void free_headers(struct curl_slist *headers)
 {
         for (struct curl_slist *one = headers; one; one = one->next)
@@ -46,7 +46,7 @@ static struct curl_slist *add_key(struct curl_slist *list, const struct config_f
         return list;
 }
 
-/* Lines "NAME: VALUE"; empty lines and lines that begin with # are comments. */
+/* Lines "NAME: VALUE"; empty lines and lines with a leading # are comments. */
 static struct curl_slist *add_lines(struct curl_slist *list, const struct config_file *file)
 {
         for (const char *at = file->text; *at;) {

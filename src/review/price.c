@@ -9,7 +9,7 @@
 
 #define PLACES 9          /* of a dollar */
 #define PRICE_MAX 1000000000000000ULL /* a million dollars for a million tokens */
-#define TOKENS 1000000ULL /* for which a price is */
+#define TOKENS 1000000ULL /* tokens per price */
 
 static int wrong(struct csn_error *err, const char *key, const char *value)
 {
@@ -26,8 +26,8 @@ static int take(const char *key, const char *text, uint64_t *ret, bool *ret_set,
 }
 
 /*
- * A member of litellm's table, dollars for one token: a number, or a decimal text.  15 digits print the decimal number
- * that a JSON text had.  true: it is set.
+ * Read a member of litellm's table, dollars per token: a number, or a decimal text.  15 digits reproduce the decimal
+ * number of a JSON text.  True: *ret is set.
  */
 static bool take_member(json_t *model, const char *name, uint64_t *ret)
 {

@@ -1,9 +1,8 @@
 /*
  * The messages to a model.
  *
- * The code is the only part of the user message that a stranger writes.  The code stands between two lines of a random
- * boundary, so no text in the code can end the code; characters that a person does not see are made visible, because a
- * model reads them.
+ * Of the user message only the code is untrusted.  The code stands between two lines of a random boundary, so no text
+ * in the code can end the code; characters invisible to a person are escaped, because a model reads them.
  */
 #include "review/review_private.h"
 
@@ -13,7 +12,7 @@
 #define TOOLS_PLACE "{whitelisted_tools}"
 #define SECRET_MARK "[SECRET]"
 #define BOUNDARY_BYTES 16
-#define VISIBLE_MAX 10 /* bytes that one character becomes: \u{e0041} */
+#define VISIBLE_MAX 10 /* bytes of an escaped character: \u{e0041} */
 
 const char review_prompt[] =
         "You review the security of programs that a language model wrote. Each program will run in a closed sandbox with "
@@ -44,7 +43,7 @@ static int by_text(const void *one, const void *other)
         return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* A name comes from the request, and stands in the system message: it must not be able to add a line there. */
+/* Names come from the request and go into the system message, so a name must not add a line. */
 static bool is_plain(const char *name)
 {
         size_t len = strlen(name);
@@ -81,7 +80,7 @@ char *review_system_message(const char *prompt, const char *tools, struct arena 
 
 /* ---- secrets ---- */
 
-/* A longer value first: another value may be a part of it. */
+/* Longer values first: a shorter value may be a part of a longer value. */
 static int by_length(const void *one, const void *other)
 {
         size_t a = strlen(*(char *const *)one), b = strlen(*(char *const *)other);

@@ -1,21 +1,21 @@
 /*
- * Reviews: from a question to a verdict.
+ * Reviews: from a query to a verdict.
  *
- * A work waits for a place (review.concurrency, in the order of the questions), makes its messages, sends them, and
- * reads the answer.  Between two requests are steps of the ladder (completion.c), which are no attempts, and pauses.
+ * A work waits for a place (review.concurrency, in the order of the queries), makes its messages, sends them, and reads
+ * the answer.  Between two requests are steps of the ladder (completion.c), which are no attempts, and pauses.
  * Everything happens within review.budget, whose timer ends a work in any state.
  *
- * The circuit breaker counts reviews that end without an answer of the server.  An answer that is no verdict does not
- * count, nor does a status that refuses the question, such as 400 for a program that is too long for the model: a
- * program can cause one, and could close the reviewer for all other tenants.
+ * The circuit breaker counts reviews without an answer of the server.  An answer without a verdict does not count, nor
+ * does a status that refuses the question, such as 400 for a program too long for the model: a program can cause
+ * either, and could close the reviewer for all other tenants.
  */
 #include "review/review_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AT_ONCE_MAX (32 * KIB)  /* bytes of code or of an answer that the loop works on */
-#define FAILURES_MAX 5          /* in a row, then the breaker opens */
+#define AT_ONCE_MAX (32 * KIB)  /* bytes of code or of an answer processed in the loop, not in a thread */
+#define FAILURES_MAX 5          /* consecutive failures that open the breaker */
 #define OPEN_US 10000000ULL
 #define PAUSE_MS 1000           /* the first pause at most; each further pause is twice as long */
 #define PAUSE_MAX_MS 60000
@@ -34,12 +34,12 @@ struct review_work {
         struct job job;
         const char *tools, *system, *user;
         struct bytes code;             /* as sent */
-        struct review_ladder ladder;   /* of the request that was made */
-        unsigned attempts;             /* requests without steps of the ladder */
+        struct review_ladder ladder;   /* of the current request */
+        unsigned attempts;             /* requests, without steps of the ladder */
         struct review_usage usage;
         uint8_t key[REVIEW_KEY_SIZE];
         char *body;                    /* of the next request, from malloc(3) */
-        /* The answer, and what was read of it. */
+        /* The answer, and its parsed parts. */
         char *answer;
         size_t answer_len;
         struct review_completion completion;
@@ -111,7 +111,7 @@ static void take_usage(struct review_work *work)
         MARK(review, review, usage);
 }
 
-/* The answer of the query is set but for what the work knows. */
+/* Add the work's part to the query's review, and finish the query. */
 static void conclude(struct review_work *work)
 {
         struct review_query *query = work->query;
@@ -183,7 +183,10 @@ static bool use_cached(struct reviewer *reviewer, struct review_query *query, co
         return true;
 }
 
-/* What is asked beside the code.  A program or service of one's own gets more than a model, and may decide by that. */
+/*
+ * The question without the code, as part of the cache key.  A hook gets more than a model, and may decide by all of the
+ * question.
+ */
 static const char *question_of(const struct reviewer *reviewer, const struct review_query *query)
 {
         if (is_chat(reviewer))
@@ -253,7 +256,7 @@ static uint64_t random_part(uint64_t max)
         return max / 4 + strtoull(digits, NULL, 16) % (max - max / 4 + 1);
 }
 
-/* Another attempt after a pause, if attempts and budget allow one. */
+/* Try again after a pause, if attempts and budget allow. */
 static void retry(struct review_work *work, const struct review_reply *reply, const char *why)
 {
         uint64_t now = clock_us(), end_us = work->asked_us + settings_of(work)->budget * 1000;
@@ -333,7 +336,7 @@ static void read_answer(struct review_work *work, const struct review_reply *rep
         do_job(work, work_read, on_read, reply->len);
 }
 
-/* Works that run at the same time take the same steps; the furthest one counts. */
+/* Concurrent works take the same steps; the furthest step counts. */
 static void keep_step(struct reviewer *reviewer, const struct review_ladder *step)
 {
         if (step->format > reviewer->ladder.format)
@@ -342,7 +345,7 @@ static void keep_step(struct reviewer *reviewer, const struct review_ladder *ste
         reviewer->ladder.completion_tokens |= step->completion_tokens;
 }
 
-/* The server works, and refuses this question. */
+/* The server works, but refuses the question. */
 static bool is_about_question(long status)
 {
         return status == 400 || status == 413 || status == 422;
@@ -458,7 +461,7 @@ static bool is_exempt(const struct review_settings *settings, const struct revie
                 named = n == len && memcmp(at, query->language, n) == 0;
                 at += n;
         }
-        /* A program that no source policy has looked at has no findings, and is reviewed all the same. */
+        /* An unchecked program has no findings, and is still reviewed. */
         return !named || (settings->only_if == review_only_if_FINDINGS && query->checked && !query->findings_n);
 }
 
@@ -521,7 +524,7 @@ void reviewer_forget(void *owner, struct review_query *query)
         struct review_work *work = query->work;
         if (!work)
                 return;
-        /* Of a request that goes on the answer is not read, and with it the report. */
+        /* The answer of a pending request will not be read, so its usage is missing. */
         work->usage.usage_missing += work->state == WORK_SENDING;
         take_usage(work);
         SET(&query->review, review, model, arena_text(query->arena, "%s", model_of(work->reviewer)));

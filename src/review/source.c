@@ -1,4 +1,4 @@
-/* The life of a reviewer: what its settings name, and its end. */
+/* Opening and closing of a reviewer and the files in its settings. */
 #include "review/review_private.h"
 
 #include "net/http_client.h"
@@ -17,7 +17,7 @@ bool reviewer_is_configured(const struct settings *settings)
         return review->base_url[0] || review->command[0] || review->url[0];
 }
 
-/* A file that is read once. */
+/* Read a file once. */
 static int read_once(const char *path, const char *setting, size_t max, char **ret, size_t *ret_len,
         struct csn_error *err)
 {
