@@ -1,4 +1,4 @@
-/* Whose a request is: by its key, where the gateway has the keys. */
+/* The tenant of a request: by its key, if the gateway has the keys. */
 #include "gateway/gateway_private.h"
 
 #include "front/http/credentials.h"
@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 /*
- * Without a key a request is answered under a name of this host alone at an address that only this host reaches: a
- * web page may have a name of its own for the address (DNS rebinding).  The worker checks the Origin, and ports of
- * sandboxes have tokens of their own.
+ * A request without a key, at an address reachable from this host only, must use a local host name: a web page may
+ * point its own name at the address (DNS rebinding).  The worker checks the Origin, and ports of sandboxes have tokens
+ * of their own.
  */
 static int refuse_other_names(const struct http_request *request, struct csn_error *err)
 {
@@ -20,7 +20,7 @@ static int refuse_other_names(const struct http_request *request, struct csn_err
                 "without a key only the names localhost, 127.0.0.1 and [::1] are answered, not %.100s", host);
 }
 
-/* What a gateway asks its workers is not for clients: the worker takes the gateway's word for it. */
+/* Routes between gateways and workers are not for clients: the worker trusts the gateway's claims. */
 static int refuse_own_questions(const struct http_request *request, struct csn_error *err)
 {
         static const char path[] = "/v1/gateway";
@@ -29,7 +29,7 @@ static int refuse_own_questions(const struct http_request *request, struct csn_e
         return err_set(err, CSN_E_DENIED, 0, "%.100s is for gateways", request->path);
 }
 
-/* Of the gateway's own routes; the worker checks the scopes of all others. */
+/* Check the scope of the gateway's own routes; the worker checks the scopes of all others. */
 static int check_scope(struct http_request *request, const struct store_key *key, struct csn_error *err)
 {
         char scope[KEY_SCOPES_MAX];

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define PIECE (64 * KIB)                   /* bytes of a body that are sent at once */
+#define PIECE (64 * KIB)                   /* bytes of a body sent at once */
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 void attempt_stop(struct forward *forward)
 {
@@ -116,14 +116,14 @@ static bool is_refusal(const struct forward *forward, unsigned status)
                (unknown && forward->kind == FORWARD_SEARCH);
 }
 
-/* The worker was asked for this attempt earlier, and has told that it will not admit it. */
+/* The worker was asked for this attempt earlier, and has barred the attempt. */
 static bool is_barred(const struct http_answer *answer)
 {
         const char *word = http_answer_header(answer, HOP_ATTEMPT_HEADER);
         return answer->status == MHD_HTTP_CONFLICT && word && strcmp(word, HOP_ATTEMPT_BARRED) == 0;
 }
 
-/* Answers of a worker that has not taken the Idempotency-Key of the request. */
+/* Is this a status with which a worker does not keep the Idempotency-Key? */
 static bool leaves_key(unsigned status)
 {
         static const unsigned statuses[] = { MHD_HTTP_BAD_REQUEST, MHD_HTTP_UNAUTHORIZED, MHD_HTTP_FORBIDDEN,
@@ -144,7 +144,7 @@ static void note_frames(struct forward *forward)
                 forward->frames = FRAMES_LINES;
 }
 
-/* A restarted worker does not know a run that its earlier process had. */
+/* A restarted worker does not know the runs of its earlier process. */
 static bool is_lost_record(struct forward *forward)
 {
         char tag[HOP_TAG_LEN + 1];
@@ -190,9 +190,9 @@ static void on_head(void *owner)
 }
 
 #define RUN_PREFIX "run_"
-#define BEGIN_MAX KIB                      /* bytes of a stream in which the id of its run is looked for */
+#define BEGIN_MAX KIB                      /* bytes of a stream searched for the id of its run */
 
-/* The first event of a stream has the run's id, which the end of a lost run needs. */
+/* The first event of a stream has the run's id, needed for the end of a lost run. */
 static void note_run(struct forward *forward, const char *bytes, size_t len)
 {
         if (forward->frames == FRAMES_NONE || forward->run[0] || forward->begin.len == BEGIN_MAX)
@@ -206,7 +206,7 @@ static void note_run(struct forward *forward, const char *bytes, size_t len)
 
 #define END_EVENT "{\"type\":\"end\""    /* how the line of a run's last event begins */
 
-/* After the last event of a run no other end may follow, although the worker is lost before it closes the stream. */
+/* After the last event of a run no second end may follow, even if the worker is lost before closing the stream. */
 static void note_end(struct forward *forward, const char *bytes, size_t len)
 {
         const char *mark = forward->frames == FRAMES_SSE ? "data: " END_EVENT : END_EVENT;
@@ -330,7 +330,7 @@ void attempt_send(struct forward *forward, const struct attempt_events *events)
         forward->worker->requests++;
         request->room = on_stream_room;
         request->take = take;
-        request->whole = request->whole ? whole : NULL;    /* NULL: the body has come */
+        request->whole = request->whole ? whole : NULL;    /* NULL: the body is complete */
         if (request->uri[0] != '/' || !write_head(forward)) {
                 err_field(&err, "", "the head of the request is too long, or has a control character");
                 forward->events->done(forward);

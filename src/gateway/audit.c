@@ -1,11 +1,11 @@
 /*
- * The audit of the workers in the store of the gateway (gateway.keys = gateway): `caisson runs` beside the gateway has
- * the runs of a worker that is gone.
+ * The audit of the workers in the store of the gateway (gateway.keys = gateway): `caisson runs` beside the gateway also
+ * lists the runs of removed workers.
  *
- * The status of a worker has the number of its newest row.  If that is not the position in this store, the next rows
- * are asked for, AUDIT_ROWS at a time, and added with the new position in one transaction.  A row that is there is
- * left as it is.  The audit of the gateway is cleaned as that of a worker (engine.audit_retention_ms),
- * and has at most gateway.audit_max rows.
+ * The status of a worker has the number of its newest row.  If the position in this store differs, the next rows are
+ * fetched, AUDIT_ROWS at a time, and added with the new position in one transaction.  Existing rows stay unchanged.
+ * The audit of the gateway is cleaned as a worker's audit (engine.audit_retention_ms), and has at most
+ * gateway.audit_max rows.
  */
 #include "gateway/gateway_private.h"
 
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AUDIT_ROWS 50                      /* in one answer, and in one step of the loop */
+#define AUDIT_ROWS 50                      /* rows in one answer, and in one step of the loop */
 #define AUDIT_ASK_MS 5000
 #define CLEAN_US (60 * 1000000ULL)
 
@@ -23,7 +23,7 @@ struct audit_pull {
         struct audit_pull *next;
         struct audit *audit;
         struct gateway_worker *worker;     /* a reference */
-        char tag[HOP_TAG_LEN + 1];         /* that the position is of; "": not read yet */
+        char tag[HOP_TAG_LEN + 1];         /* tag of the worker at `position`; "": not read yet */
         int64_t position;
         struct worker_call call;
         struct timer again;                /* there are more rows */
@@ -60,7 +60,7 @@ static bool read_rows(const json_t *list, struct arena *arena, struct store_run 
         return true;
 }
 
-/* Whether there may be more rows. */
+/* Add the rows of an answer.  True: there may be more rows. */
 static bool add_rows(struct audit_pull *pull, const json_t *answer)
 {
         struct arena arena = { 0 };
@@ -231,9 +231,9 @@ void audit_close(struct audit *audit)
 
 /* ---- GET /v1/runs ---- */
 
-#define GONE_ROWS 100                      /* newest rows of the tenant that are looked at */
+#define GONE_ROWS 100                      /* newest rows of the tenant searched */
 
-/* Runs of workers that are gone, which no worker's list has. */
+/* Add runs of removed workers, missing in all workers' lists. */
 void audit_add_gone(struct http_request *request, json_t *runs)
 {
         const struct gateway *gateway = gateway_of(request);

@@ -1,6 +1,6 @@
 /*
- * Which worker has a name: all workers that answer are asked at once.  Of an Idempotency-Key they tell, too, what they
- * have noted as witnesses (witness.c).
+ * The worker with a name: all answering workers are asked at once.  For an Idempotency-Key the answers include the
+ * notes of witnesses (witness.c).
  */
 #include "gateway/gateway_private.h"
 
@@ -24,7 +24,7 @@ struct find {
 
 /* ---- notes ---- */
 
-/* With a reference to the holder.  false: there are KEY_NOTES_MAX. */
+/* Keep a note, with a reference to the holder.  False: KEY_NOTES_MAX reached. */
 bool key_note_keep(struct key_notes *notes, const struct key_note *note, struct gateway_worker *holder)
 {
         if (notes->n == KEY_NOTES_MAX)

@@ -1,7 +1,8 @@
 /*
- * One request on its way: to a worker, to the next if the first does not accept it, and to one definite end.
+ * Forwarding of a request: to a worker, to the next worker after a refusal, and to one definite end.
  *
- * A request that a worker may have begun is never sent again, unless it says so (retry: safe) or only reads.
+ * A request possibly begun by a worker is sent again only if the request is marked as repeatable (retry: safe) or only
+ * reads.
  */
 #include "gateway/gateway_private.h"
 
@@ -14,7 +15,7 @@ static void on_again(struct timer *timer);
 static void ask_again(struct forward *forward, const char *why);
 static const struct attempt_events attempt_events;
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void stop_questions(struct forward *forward)
 {
@@ -56,7 +57,7 @@ static void on_free(struct timer *timer)
         forward_free(timer->owner);
 }
 
-/* The request has its answer, or gets it now: the rest of its body is dropped. */
+/* The answer is complete or under way: the rest of the request's body is dropped. */
 static size_t drop_body(struct http_request *request, const char *bytes, size_t len)
 {
         (void)request, (void)bytes;
@@ -153,7 +154,7 @@ void forwards_tell_pool(struct gateway *gateway)
         pool_set_waiting(gateway->pool, gateway->waiting_n, (now_us - oldest_us) / 1000);
 }
 
-/* Whether the request has waited for gateway.wait in all. */
+/* Has the request waited for gateway.wait in total? */
 static bool has_waited(struct forward *forward)
 {
         uint64_t now = clock_us();
@@ -220,13 +221,13 @@ static void on_noted(struct forward *forward, enum key_noted noted)
                 send_attempt(forward);
                 return;
         }
-        key_withdraw(forward);             /* of two gateways with a note each, both would wait for the other one */
+        key_withdraw(forward);             /* else two gateways with a note each would wait for each other */
         spend_attempt(forward);
         ask_again(forward, noted == KEY_TAKEN ? "another gateway sends this Idempotency-Key to a worker"
                                               : "no other worker takes a note of this Idempotency-Key");
 }
 
-/* New work with a key is noted before it is sent. */
+/* New work with a key is noted before sending. */
 static void try_worker(struct forward *forward, struct gateway_worker *worker)
 {
         if (forward->worker)
@@ -248,7 +249,7 @@ static struct gateway_worker *choose_new(const struct forward *forward)
         return fleet_choose(fleet, gateway_identity(forward->request), spread, forward->tried, forward->tried_n);
 }
 
-/* Whether any worker will do, one after the other. */
+/* May any worker serve the request, one after the other? */
 static bool is_free(const struct forward *forward)
 {
         return forward->kind == FORWARD_NEW || forward->kind == FORWARD_SEARCH;
@@ -270,7 +271,7 @@ static bool has_other(const struct forward *forward)
         return other;
 }
 
-/* The request names nothing of a worker: any worker says so in the words of its front. */
+/* The request names no object of a worker: any worker answers so, in the words of its front. */
 static void choose_any(struct forward *forward)
 {
         if (fleet_ready(forward->gateway->fleet) || strcmp(forward->request->path, "/mcp") == 0) {
@@ -282,7 +283,7 @@ static void choose_any(struct forward *forward)
                 "%.200s names nothing: its id was made by no worker of this gateway", forward->request->path);
 }
 
-/* Clients of E2B know of sandboxes that are not found, and of none that are lost. */
+/* Clients of E2B handle "not found" and have no answer for a lost sandbox. */
 static bool speaks_e2b(const struct http_request *request)
 {
         static const char *const paths[] = { "/sandboxes/", "/v2/sandboxes/", "/templates/", "/v2/templates/" };
@@ -310,18 +311,18 @@ static void choose_by_id(struct forward *forward)
                 choose_any(forward);
 }
 
-/* No worker has the name: its home gets it. */
+/* No worker has the name: choose the home worker of the name. */
 static struct gateway_worker *home_of(const struct forward *forward)
 {
         struct http_request *request = forward->request;
         const struct fleet *fleet = forward->gateway->fleet;
         const char *owner = gateway_identity(request);
-        /* A worker that is down for a moment keeps its place among the workers of the owner. */
+        /* A worker down for a moment keeps its place among the workers of the owner. */
         return fleet_home(fleet, owner, gateway_spread(request, SIZE_MAX),
                 arena_text(&request->arena, "%s/%s/%s", owner, forward->name.kind, forward->name.name));
 }
 
-/* Half to one and a half of the time, so that two gateways with the same key do not meet again. */
+/* Half to one and a half of FIND_AGAIN_MS, so that two gateways with the same key do not collide again. */
 static uint64_t again_us(void)
 {
         uint16_t random = 0;
@@ -329,7 +330,7 @@ static uint64_t again_us(void)
         return FIND_AGAIN_MS * 500 + FIND_AGAIN_MS * 1000ULL * random / UINT16_MAX;
 }
 
-/* A worker that lives gave no answer: it may have the name. */
+/* A living worker gave no answer and may have the name, so ask again later. */
 static void ask_again(struct forward *forward, const char *why)
 {
         snprintf(forward->why, sizeof forward->why, "%s", why);
@@ -342,7 +343,7 @@ static void ask_again(struct forward *forward, const char *why)
         loop_timer(forward->gateway->loop, &forward->timer, again_us());
 }
 
-/* The worker that has the name, or NULL: its home. */
+/* Send to the worker with the name; NULL: to the home of the name. */
 static void try_named(struct forward *forward, struct gateway_worker *worker)
 {
         struct gateway_worker *home = worker ? worker : home_of(forward);
@@ -373,7 +374,7 @@ static void on_found(void *owner, struct find_result *result)
         }
 }
 
-/* A worker had the key, and is gone. */
+/* The worker with the key was removed. */
 static void answer_lost(struct forward *forward, const struct key_note *note)
 {
         struct csn_error err;
@@ -535,7 +536,7 @@ static void tell_lost(struct forward *forward)
                 lost_answer(request, &end);
 }
 
-/* The run had its end: only the end of the stream is missing. */
+/* The end event of the run was sent; only the end of the stream is missing. */
 static void end_stream(struct forward *forward)
 {
         bool sse = forward->frames == FRAMES_SSE;
@@ -574,7 +575,7 @@ static void on_no_reason(struct timer *timer)
         lose_for(timer->owner, "Unreachable");
 }
 
-/* The worker was lost: wait a little for the reason, which Kubernetes knows. */
+/* The worker was lost: wait a little for the reason from Kubernetes. */
 static void grieve(struct forward *forward)
 {
         const struct gateway_worker *worker = forward->worker;
@@ -595,7 +596,7 @@ static bool is_same_process(const struct forward *forward, const struct worker_c
         return boot && strcmp(boot, forward->boot) == 0;
 }
 
-/* 404 of the same process: the worker has not seen the attempt, and will not admit it any more. */
+/* 404 of the same process: the worker has not seen the attempt, and will not admit the attempt later. */
 static bool was_not_seen(const struct forward *forward, const struct worker_call *call, enum call_end end)
 {
         return is_same_process(forward, call, end) && call->answer->status == MHD_HTTP_NOT_FOUND;
@@ -610,7 +611,7 @@ static void on_asked(struct worker_call *call, enum call_end end, const char *wh
         if (!forward->request)
                 return;
         if (forward->passed && !forward->ended && is_same_process(forward, call, end))
-                http_cut(take_request(forward)); /* the worker lives and has cut the answer, and so does the gateway */
+                http_cut(take_request(forward)); /* the living worker has cut the answer, so cut it here */
         else if (!forward->passed && (unseen || (only_reads(forward->request) && end == CALL_ANSWERED)))
                 on_not_accepted(forward, forward->why);
         else
@@ -629,7 +630,7 @@ static void on_uncertain(struct forward *forward, const char *why)
         worker_call_start(&forward->question, forward->worker, "GET", target, NULL, NULL, NULL, 0, ASK_MS);
 }
 
-/* A worker's process has ended, and the connection to it has not: its host may be gone, too, and would never tell. */
+/* A worker's process has ended, but its connection is open: a dead host would never close the connection. */
 static void on_lingered(struct timer *timer)
 {
         struct forward *forward = timer->owner;
@@ -662,7 +663,7 @@ static const struct attempt_events attempt_events = { .done = on_done, .not_acce
 
 /* ---- begin ---- */
 
-/* Whether the body says retry: safe. */
+/* Does the body have retry: safe? */
 static bool says_safe(const struct http_request *request)
 {
         const struct buf *body = &request->body;

@@ -1,8 +1,8 @@
 /*
- * One answer from the answers of all workers: numbers are added, lists joined, newest first.  For objects that each
- * worker has, such as problem sets, the answer is that of one worker, or the refusal of any.
+ * One answer from the answers of all workers: numbers are added, lists joined, newest first.  For objects present at
+ * each worker, such as problem sets, the answer is a single worker's, or the refusal of any.
  *
- * A page of a list has a part from each worker.  Its cursor names the cursor of each worker that has more:
+ * A page of a list has a part from each worker.  Its cursor names the cursor of each worker with further rows:
  * "TAG:CURSOR~TAG:CURSOR".
  */
 #include "gateway/gateway_private.h"
@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #define CURSOR_MAX (16 * KIB)
-#define ALIKE_MS 60000                     /* for an object of which a worker checks and writes 64 MiB */
+#define ALIKE_MS 60000                     /* for an object of up to 64 MiB, checked and written by each worker */
 
 struct part {
         struct join *join;
@@ -28,7 +28,7 @@ struct join {
         struct part *parts;
         size_t n, left;
         unsigned status;                   /* the highest of the answers */
-        char *refusal;                     /* the body of an answer that is no success */
+        char *refusal;                     /* the body of a refusal */
         size_t refusal_len;
         const char *refusal_type;
         bool is_alike;                     /* each worker has the object */
@@ -150,7 +150,7 @@ static void sort(json_t *list)
         free(members);
 }
 
-/* E2B's templates that are built in are the same at each worker; a template of a user has builds of its own. */
+/* E2B's built-in templates are the same at each worker; a template of a user has builds of its own. */
 static bool is_same_template(json_t *one, json_t *other)
 {
         json_t *id = json_object_get(one, "templateID"), *build = json_object_get(one, "buildID");
@@ -213,7 +213,7 @@ static void add_cursors(struct join *join, json_t *sum)
         buf_done(&cursor);
 }
 
-/* The list is not complete: the header names the workers that did not answer. */
+/* The list may be incomplete: a header names the workers without an answer. */
 static void add_missing(struct join *join)
 {
         struct buf missing;
@@ -279,7 +279,7 @@ static void on_end(struct timer *timer)
         join_free(join);
 }
 
-/* What pages may read of the answer (Fetch standard) is the same at all workers. */
+/* The CORS headers of the answer (Fetch standard) are the same at all workers. */
 static void copy_page_headers(struct join *join, const struct http_answer *answer)
 {
         static const char prefix[] = "Access-Control-";

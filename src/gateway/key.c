@@ -1,15 +1,15 @@
 /*
- * What became of an Idempotency-Key: whether a worker has it, or a request may begin, or its worker was lost.
+ * The fate of an Idempotency-Key: a worker has the key, the request may begin, or the worker was lost.
  *
- * A worker that has the key answers for it.  Else the notes of witnesses (witness.c) tell to which workers the key was
- * sent.  A worker that is there is asked for the attempt, which bars a request that is still on its way, and then for
- * the key again.  A worker that is gone may have run the program, and nobody else knows: the run is lost.
+ * A worker with the key answers for the key.  Else the notes of witnesses (witness.c) name the workers to which the key
+ * was sent.  An existing worker is asked for the attempt, which bars a request still on its way, and then for the key
+ * again.  A removed worker may have run the program without any other trace: the run is lost.
  */
 #include "gateway/gateway_private.h"
 
 #include <stdio.h>
 
-#define SETTLED_MS 1000                    /* a request with a younger note may not have arrived: it is not barred */
+#define SETTLED_MS 1000                    /* requests with younger notes may still arrive, and are not barred */
 
 struct question {
         struct key_check *check;
@@ -29,8 +29,8 @@ struct key_check {
         struct target_name name;
         bool searched;                     /* the first search has ended */
         bool asks_workers;                 /* attempts were barred or are over: the second search is next */
-        const struct key_note *gone;       /* its worker is gone */
-        char why[200];                     /* why nothing can be said; "" */
+        const struct key_note *gone;       /* a note whose worker is gone */
+        char why[200];                     /* why the fate is unknown, or "" */
         struct timer end;
 };
 
@@ -44,7 +44,7 @@ static bool has_attempt(const struct key_notes *notes, const char *attempt)
         return false;
 }
 
-/* Whether this request has made the attempt itself, and the worker has not accepted it. */
+/* Was the attempt made by this request, and not accepted by the worker? */
 static bool is_spent(const struct forward *forward, const struct key_note *note)
 {
         for (size_t i = 0; i < forward->spent_n; i++)
@@ -53,7 +53,7 @@ static bool is_spent(const struct forward *forward, const struct key_note *note)
         return false;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 void key_check_stop(struct key_check *check)
 {
@@ -86,7 +86,7 @@ static void doubt(struct key_check *check, const char *fmt, const char *name)
 
 static void search(struct key_check *check);
 
-/* All questions are answered. */
+/* Continue after the last answer. */
 static void on_end(struct timer *timer)
 {
         struct key_check *check = timer->owner;
@@ -160,7 +160,7 @@ static void on_pod(void *owner, const struct kube_answer *answer)
         answered(question->check);
 }
 
-/* The watch of this gateway may not have a new pod yet, so the API server is asked for its newest state. */
+/* The watch of this gateway may lack a new pod, so ask the API server for its newest state. */
 static void ask_pod(struct key_check *check, const struct key_note *note)
 {
         char path[300];
@@ -169,7 +169,7 @@ static void ask_pod(struct key_check *check, const struct key_note *note)
         kube_ask(check->gateway->kube, "GET", path, NULL, on_pod, question);
 }
 
-/* Whether a worker of the list has not told its tag yet. */
+/* Is the tag of a worker of the list still unknown? */
 static bool has_unknown(const struct fleet *fleet)
 {
         for (const struct gateway_worker *worker = fleet_first(fleet); worker; worker = worker->next)
@@ -178,7 +178,7 @@ static bool has_unknown(const struct fleet *fleet)
         return false;
 }
 
-/* Its worker is none of this gateway's. */
+/* The note's worker is none of this gateway's. */
 static void judge_absent(struct key_check *check, const struct key_note *note)
 {
         const struct gateway *gateway = check->gateway;
@@ -218,7 +218,7 @@ static void take_notes(struct key_check *check, struct find_result *result)
         result->notes = (struct key_notes){ 0 };
 }
 
-/* Add notes of earlier searches and of the cache, whose witnesses are gone; and keep all notes for later searches. */
+/* Add notes of earlier searches and of the cache, whose witnesses are gone; keep all notes for later searches. */
 static void remember(struct key_check *check)
 {
         struct key_notes *known = &check->forward->known;

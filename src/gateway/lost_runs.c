@@ -1,6 +1,6 @@
 /*
- * The ends of runs whose worker was lost.  A run that a worker accepted has one end: the record of the worker, or one
- * of these, kept for gateway.lost_ttl.
+ * The ends of runs of lost workers.  An accepted run has one end: the record of the worker, or a record of this file,
+ * kept for gateway.lost_ttl.
  */
 #include "gateway/gateway_private.h"
 
@@ -52,7 +52,7 @@ void lost_runs_close(struct gateway *gateway)
 
 /* ---- records ---- */
 
-/* An id that names the lost worker, so that each gateway knows what became of the run. */
+/* Make an id with the tag of the lost worker, so that each gateway recognises the run as lost. */
 static void make_id(const struct gateway *gateway, const char *tag, char *id, size_t size)
 {
         char digits[ID_DIGITS + 1];
@@ -109,7 +109,7 @@ static void write_audit(const struct gateway *gateway, const struct http_request
                 log_text(LOG_ERROR, "the end of %s is not in the audit: %s", id, err.text);
 }
 
-/* `run`: the id, or "" for an id that names the worker with the tag. */
+/* `run`: the id, or "" for a new id with the tag. */
 static const struct lost_run *keep(struct http_request *request, const char *key, const char *run, const char *tag,
         const char *message)
 {
@@ -213,7 +213,7 @@ static void answer_record(struct http_request *request, const char *record)
 const struct lost_run *lost_find(struct http_request *request)
 {
         struct gateway *gateway = gateway_of(request);
-        /* A question names the run or its key in the path; a run that is sent again has its key in a header. */
+        /* A GET names the run or its key in the path; a repeated run has its key in a header. */
         bool asks = strcmp(request->method, "GET") == 0;
         const char *named = asks ? http_part(request, 0) : NULL,
                    *key = asks ? named : http_header(request, "Idempotency-Key");

@@ -1,7 +1,7 @@
 /*
- * The notes that this gateway has made about Idempotency-Keys.  When a witness is removed, the gateway gives the note
- * to another worker, and answers from its own copy meanwhile: a fleet whose workers are all replaced within seconds
- * keeps its notes as long as one gateway lives.
+ * The notes made by this gateway about Idempotency-Keys.  When a witness is removed, the gateway gives the note to
+ * another worker, and answers from its own copy meanwhile: a fleet whose workers are all replaced within seconds keeps
+ * its notes as long as one gateway lives.
  *
  * The notes are in a table by name and in a list by age.
  */
@@ -30,7 +30,7 @@ struct note_cache {
         struct gateway *gateway;
         struct kept *buckets[BUCKETS];
         struct kept *newest, *oldest;
-        struct kept *next;                 /* of the look that goes on; NULL: none */
+        struct kept *next;                 /* next note of the current look, or NULL */
         size_t n;
         bool again;                        /* the fleet has changed during the look */
         struct timer look;
@@ -116,7 +116,7 @@ void note_cache_drop(struct note_cache *cache, const char *name, const char *att
                 kept_free(cache, kept);
 }
 
-/* ---- witnesses that have gone ---- */
+/* ---- removed witnesses ---- */
 
 static void drop_gone(struct kept *kept)
 {
@@ -160,7 +160,7 @@ static void renew(struct note_cache *cache, struct kept *kept)
                         witness_body(kept->claims, kept->key, &kept->note, json_array()));
 }
 
-/* A part of the notes, the newest first: clients ask for these. */
+/* Renew a part of the notes, the newest first: clients ask for new keys. */
 static void on_look(struct timer *timer)
 {
         struct note_cache *cache = timer->owner;

@@ -1,10 +1,10 @@
-/* What the gateway answers itself: health, metrics, the wish for more workers. */
+/* The gateway's own answers: health, metrics, the wish for more workers. */
 #include "gateway/gateway_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Whether the process lives; the state of Kubernetes is told beside it. */
+/* Liveness of the process, and the state of Kubernetes. */
 void own_health(struct http_request *request)
 {
         const struct gateway *gateway = gateway_of(request);

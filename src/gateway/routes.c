@@ -1,7 +1,7 @@
 /* Routes of the gateway: which worker a request is for. */
 #include "gateway/gateway_private.h"
 
-/* A body in memory: it can be sent to another worker if one does not accept it. */
+/* A body in memory: can be sent again after a refusal of the first worker. */
 #define KEPT (BODY_WHOLE | BODY_MIB(64))
 
 #define NEW(method, path) { method, path, "*", 0, KEPT, forward_new, "New work.", NULL, NULL }
@@ -47,7 +47,7 @@ static const struct http_route routes[] = {
         ID("*", "/v1/sessions/{id}"),
         ID("*", "/v1/sessions/{id}/{part}"),
 
-        /* what lasts */
+        /* persistent objects */
         NEW_STREAM("POST", "/v1/files"),
         ALL("GET", "/v1/files"),
         ID("*", "/v1/files/{id}"),
@@ -155,12 +155,12 @@ static const struct http_route routes[] = {
         NAMED("*", "/templates/{id}/{part}/{hash}"),
         NAMED("*", "/templates/{id}/builds/{build}/status"),
 
-        /* a worker tells what is missing, and which methods a path has, in the words of its fronts */
+        /* unknown paths and methods: a worker refuses in the words of its fronts */
         ID("*", "*"),
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },
 };
 
-/* Everything at a port of a sandbox: envd, the code interpreter, programs of the user. */
+/* All requests to a port of a sandbox: envd, the code interpreter, programs of the user. */
 static const struct http_route sandbox_routes[] = {
         ID("*", "*"),
         { NULL, NULL, NULL, 0, BODY_NONE, NULL, NULL, NULL, NULL },

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
-#define REFRESH_US 1000000ULL              /* between two looks at the file of keys and at the requests that wait */
+#define REFRESH_US 1000000ULL              /* between two checks of the key file and of waiting requests */
 #define CLIENTS_MAX 10000
 
 /* ---- events of the listener ---- */
@@ -108,7 +108,7 @@ static void on_refresh(struct timer *timer)
 
 /* ---- opening ---- */
 
-/* A connection of a client and one of a worker each take a descriptor. */
+/* A client's connection and a worker's connection each take a descriptor. */
 static unsigned connections_max(void)
 {
         struct rlimit limit = { .rlim_cur = 1024 };

@@ -1,4 +1,4 @@
-/* The worker that an id or a name in a request stands for. */
+/* The target of a request: the worker of an id, or a name. */
 #include "gateway/gateway_private.h"
 
 #include <strings.h>
@@ -7,7 +7,7 @@
 
 typedef bool tag_finder(const struct gateway *gateway, const char *text, size_t len, char ret_tag[HOP_TAG_LEN + 1]);
 
-/* Where an id may be: a text, the characters that end its pieces, and whether requests to sandboxes have it as well. */
+/* A place of an id: a text, its separators, and whether requests to sandboxes have the place as well. */
 struct place {
         const char *text, *between;
         bool is_sandbox;
@@ -38,7 +38,7 @@ static bool tag_among(const struct gateway *gateway, const struct place *place, 
         return false;
 }
 
-/* Ids of E2B's sandboxes begin with i; one that no worker has made is told by the front of any. */
+/* Ids of E2B's sandboxes begin with i; for an unknown id any worker's front answers. */
 bool target_is_sandbox(struct http_request *request)
 {
         char tag[HOP_TAG_LEN + 1];
@@ -55,7 +55,7 @@ bool target_has_sandbox_app(const struct http_request *request)
         return request->app->slashes;
 }
 
-/* The first tag that `find` takes from the places of a request where ids are. */
+/* The first tag found by `find` in the places of ids in a request. */
 static bool tag_in(struct http_request *request, tag_finder *find, char ret_tag[HOP_TAG_LEN + 1])
 {
         const char *sandbox = http_header(request, "E2b-Sandbox-Id"), *host = http_header(request, "Host");
@@ -88,7 +88,7 @@ bool target_old_tag(struct http_request *request, char ret_tag[HOP_TAG_LEN + 1])
 
 /* ---- names ---- */
 
-/* The kind of the things that a path names. */
+/* The kind of object named by a path. */
 static const struct { const char *path, *kind; } named_paths[] = {
         { "/v1/workspaces/", "workspace" },
         { "/v1/volumes/", "volume" },
@@ -100,7 +100,7 @@ static const struct { const char *path, *kind; } named_paths[] = {
         { "/sessions/", "nemo_session" },
 };
 
-/* Members of a body that name what lies on one worker. */
+/* Members of a body naming an object of one worker. */
 static const struct { const char *member, *kind; } named_members[] = {
         { "workspace", "workspace" },
         { "volumes", "volume" },
@@ -113,7 +113,7 @@ static const char *text_in(json_t *value)
         return json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
 }
 
-/* The id of a kept file among the inputs, whose worker has the content. */
+/* The id of a kept file among the inputs; its worker has the content. */
 static const char *kept_file(json_t *body)
 {
         json_t *file;
@@ -124,7 +124,7 @@ static const char *kept_file(json_t *body)
         return NULL;
 }
 
-/* Members of a body of LibreChat that are an id, of a program that waits for results and of a session. */
+/* Members with an id in a body of LibreChat: of a program waiting for results, and of a session. */
 static const char *const librechat_members[] = { "continuation_token", "session_id" };
 
 static const char *librechat_id(const struct http_request *request, json_t *body)
@@ -137,7 +137,7 @@ static const char *librechat_id(const struct http_request *request, json_t *body
         return text;
 }
 
-/* Whether the body could have one of the members: without, it need not be parsed. */
+/* Could the body have one of the members?  If not, parsing is needless. */
 static bool may_name(const struct buf *body)
 {
         if (!body->len)

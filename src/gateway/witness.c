@@ -1,11 +1,11 @@
 /*
- * Witnesses of an Idempotency-Key: before a worker is sent a new key, up to two other workers note the key, the worker
- * and the attempt (POST /v1/gateway/witness).  If the worker is deleted with its store, the notes are what is left.
+ * Witnesses of an Idempotency-Key: before a new key is sent to a worker, up to two other workers note the key, the
+ * worker and the attempt (POST /v1/gateway/witness).  The notes remain if the worker is deleted with its store.
  *
  * A search that finds a note at fewer than two workers gives the note to others, and so does the gateway that made the
  * note (note_cache.c).
  *
- * A witness that has a note of another attempt refuses, so of two gateways with the same new key at most one goes on.
+ * A witness with a note of another attempt refuses, so of two gateways with the same new key at most one proceeds.
  */
 #include "gateway/gateway_private.h"
 
@@ -13,12 +13,12 @@
 #include <stdio.h>
 
 #define HOLDERS_MAX (WITNESSES + KEY_NOTES_MAX)
-#define AWAIT_US 3000000ULL                /* how long a request waits for another worker that is expected */
-#define WITNESS_MS 1000                    /* a witness that does not answer in this time is gone without */
+#define AWAIT_US 3000000ULL                /* wait of a request for another, expected worker */
+#define WITNESS_MS 1000                    /* limit of a witness's answer; a late witness is left out */
 
 struct witness {
         struct key_noting *noting;
-        struct gateway_worker *worker;     /* a reference, as long as the request has it among its holders */
+        struct gateway_worker *worker;     /* a reference, valid while among the request's holders */
         bool noted;
         struct worker_call call;
 };
@@ -29,9 +29,9 @@ struct key_noting {
         key_noted_fn *done;
         struct witness witnesses[HOLDERS_MAX];
         size_t n, left;
-        size_t noted, unable;              /* unable: the worker answers, and takes no notes */
+        size_t noted, unable;              /* unable: workers that answer but take no notes */
         bool taken;                        /* a witness has the key, or a note of another attempt */
-        bool awaits;                       /* there is no other worker, and one is expected */
+        bool awaits;                       /* no other worker is present, but expected */
         struct timer end;
 };
 
@@ -42,7 +42,7 @@ const char *key_name(const struct forward *forward)
         return arena_text(&forward->request->arena, "%s/%s", gateway_identity(forward->request), forward->key);
 }
 
-/* Of the body: so that a key with another request is told from a request that is sent again. */
+/* Hash of the body: distinguishes a repeated request from another request with the same key. */
 static const char *hash_of(struct http_request *request)
 {
         const struct buf *body = &request->body;
@@ -147,7 +147,7 @@ static bool is_in(struct gateway_worker *const *list, size_t n, const struct gat
         return false;
 }
 
-/* The two witnesses, and who has a note that is to be replaced. */
+/* The two witnesses, and holders of notes to be replaced. */
 static size_t choose_holders(const struct forward *forward, const struct gateway_worker *worker,
         struct gateway_worker *ret[static HOLDERS_MAX])
 {
@@ -166,7 +166,7 @@ static void keep_holder(struct forward *forward, struct gateway_worker *holder)
                 forward->holders[forward->holders_n++] = worker_ref(holder);
 }
 
-/* A pod that starts or is restarted will be a witness soon. */
+/* Wait for a starting or restarting pod, a witness soon. */
 static bool awaits_witness(struct forward *forward, const struct gateway_worker *worker)
 {
         uint64_t now_us = clock_us(), wait_us = forward->gateway->settings->gateway.wait * 1000;
@@ -203,7 +203,7 @@ struct key_noting *key_noting_start(struct forward *forward, struct gateway_work
         return noting;
 }
 
-/* ---- notes that are taken back, and notes for other witnesses ---- */
+/* ---- withdrawal and renewal of notes ---- */
 
 void key_withdraw(struct forward *forward)
 {
@@ -218,7 +218,7 @@ void key_withdraw(struct forward *forward)
         key_forget_holders(forward);
 }
 
-/* Workers that have a note of the same attempt. */
+/* Workers with a note of the same attempt. */
 static size_t holders_of(const struct key_notes *notes, const struct key_note *note,
         struct gateway_worker *ret[static KEY_NOTES_MAX])
 {

@@ -83,7 +83,7 @@ static void on_closed(void *owner, const char *why)
         if (open && fresh && link_is_reused(call->link) && !call->again) {
                 call->again = true;
                 link_end(call->link);
-                links_close(call->worker);         /* closed as well, as it seems */
+                links_close(call->worker);         /* probably closed as well */
                 call->link = link_take(call->worker, &link_events, call);
                 return;
         }

@@ -45,7 +45,7 @@ static uint64_t rank(const struct gateway_worker *worker, const char *name)
 struct candidates {
         const struct fleet *fleet;
         const char *name;
-        uint64_t least;                    /* of the last worker that the name is spread over; 0: all */
+        uint64_t least;                    /* rank of the last worker for the name; 0: all workers */
         struct gateway_worker *const *tried;
         size_t tried_n;
 };
@@ -56,7 +56,7 @@ static int compare_ranks(const void *one, const void *other)
         return (first < second) - (first > second);
 }
 
-/* The rank of the worker that is number `spread` for the name, of `ready` workers that take work. */
+/* The rank of worker number `spread` for the name, among `ready` workers that take work. */
 static uint64_t least_rank(const struct fleet *fleet, const char *name, size_t spread, size_t ready)
 {
         if (spread >= ready)
@@ -103,7 +103,9 @@ struct gateway_worker *fleet_choose(struct fleet *fleet, const char *name, size_
         return is_less_loaded(other, one) ? other : one;
 }
 
-/* What a worker has is not known while it does not answer or starts; a worker that leaves gets no more names. */
+/*
+ * The objects of a worker are unknown while the worker starts or does not answer; a leaving worker gets no more names.
+ */
 static bool may_be_home(const struct gateway_worker *worker)
 {
         return worker_takes_work(worker) || (worker->state != WORKER_READY && worker->state != WORKER_DRAINING);

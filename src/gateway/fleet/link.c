@@ -13,7 +13,7 @@
 #define OUT_CEILING (2 * LINK_OUT_MAX + 64 * MIB)   /* users send pieces while there is room, so less is queued */
 
 struct link {
-        struct link *next;                 /* of the waiting ones */
+        struct link *next;                 /* of the waiting links */
         struct gateway_worker *worker;
         struct loop *loop;
         const struct link_events *events;
@@ -24,7 +24,7 @@ struct link {
         size_t out_at;                     /* sent bytes of `out` */
         struct timer timer;                /* limit of connect and idle time; deferred news; the end */
         bool connected, open, reused, waiting, held, full, dead, finished;
-        const char *why;                   /* of a failure that is not told yet */
+        const char *why;                   /* of a failure not yet reported */
         char text[120];
 };
 
@@ -139,7 +139,7 @@ static void flush(struct link *link)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        break;             /* the end of the connection is told by reading */
+                        break;             /* reading reports the end of the connection */
                 link->out_at += (size_t)n;
         }
         if (link->out_at == link->out.len) {
@@ -272,7 +272,7 @@ static void on_ready(struct watch *watch, uint32_t events)
         for (int i = 0; i < READS_AT_ONCE && !link->dead && !link->finished && !link->held; i++)
                 if (!receive(link))
                         break;
-        /* A connection that failed while it is held: nothing else would tell. */
+        /* A held connection has failed: without a read no other code would report the failure. */
         if (!link->dead && !link->finished && link->held && events & EPOLLERR)
                 end(link, "the connection to the worker failed");
 }

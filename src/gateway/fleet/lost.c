@@ -1,4 +1,4 @@
-/* Workers that are gone, for gateway.lost_ttl. */
+/* Removed workers, kept for gateway.lost_ttl. */
 #include "gateway/fleet/fleet_private.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What all files of the fleet use of a worker: references, states, and the fleet of a worker. */
+/* Functions of a worker for all files of the fleet: references, states, and the worker's fleet. */
 #include "gateway/fleet/fleet_private.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #define ANSWER_MAX (4 * MIB)
 #define TOKEN_MAX (64 * KIB)
-#define BUSY_MAX 5                         /* how often a 429 is asked again */
+#define BUSY_MAX 5                         /* repetitions after status 429 */
 #define BUSY_MS 1000                       /* between two attempts without a Retry-After */
 #define RETRY_AFTER_MAX_MS 600000
 
@@ -92,7 +92,7 @@ static char *read_word(const char *path, size_t max)
         return text;
 }
 
-/* Without a token a server on a loopback address is asked nevertheless, such as kubectl proxy. */
+/* A server on a loopback address, such as kubectl proxy, needs no token. */
 static int find_token(struct kube_api *api, struct csn_error *err)
 {
         const char *path = api->settings->token_file;

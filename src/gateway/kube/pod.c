@@ -52,7 +52,7 @@ static void read_ip(const json_t *status, struct kube_pod *pod)
                 pod->ip[0] = 0;
 }
 
-/* The worker's container: the default of kubectl, else the first one.  "": the pod has none. */
+/* The worker's container: the default of kubectl, else the first container.  "": no containers. */
 static const char *worker_container(const json_t *object)
 {
         const json_t *chosen = json_object_get(member(object, "metadata", "annotations"),
@@ -73,7 +73,7 @@ static const json_t *worker_status(const json_t *object)
         return json_array_get(statuses, 0);
 }
 
-/* The API's reason of a container's end, as one of the fleet's. */
+/* Translate the API's reason of a container's end to the fleet's reason. */
 static void read_end(const json_t *terminated, char *into, size_t size)
 {
         copy_text(into, size, json_object_get(terminated, "reason"));
@@ -90,7 +90,7 @@ static void read_worker(const json_t *object, struct kube_pod *pod)
         read_end(member(status, "state", "terminated"), pod->reason, sizeof pod->reason);
 }
 
-/* The first container that waits for more than its turn: init containers begin first. */
+/* The first container with a reason to wait other than the usual start order; init containers begin first. */
 static void read_waiting(const json_t *status, struct kube_pod *pod)
 {
         static const char *const lists[] = { "initContainerStatuses", "containerStatuses" };
@@ -110,7 +110,7 @@ static void read_waiting(const json_t *status, struct kube_pod *pod)
         }
 }
 
-/* What took the pod (core/v1 DisruptionTarget), as one of the fleet's reasons. */
+/* Translate the reason of a disruption (core/v1 DisruptionTarget) to the fleet's reason. */
 static const char *disruption(const char *reason)
 {
         return strcmp(reason, "DeletionByTaintManager") == 0 || strcmp(reason, "DeletionByPodGC") == 0 ? "NodeLost"
@@ -137,7 +137,7 @@ static void read_conditions(const json_t *status, struct kube_pod *pod)
         }
 }
 
-/* A pod that ends as it was told to has no reason of its own. */
+/* A pod ended on request has no reason. */
 static void settle_reason(const json_t *status, struct kube_pod *pod)
 {
         char reason[sizeof pod->reason];

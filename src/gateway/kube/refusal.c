@@ -1,4 +1,4 @@
-/* Refusals of the API server in words; see api.h. */
+/* Texts for refusals of the API server; see api.h. */
 #include "gateway/kube/api.h"
 
 #include <stdio.h>

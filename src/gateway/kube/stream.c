@@ -79,7 +79,7 @@ static int take_lines(struct kube_stream *stream, const char *bytes, size_t len,
 
 /* ---- lists ---- */
 
-/* The bracket that ends an item, or the metadata, was kept. */
+/* An item or the metadata is complete. */
 static int end_object(struct kube_stream *stream, struct csn_error *err)
 {
         json_t *object = json_loadb(stream->object.bytes, stream->object.len, JSON_REJECT_DUPLICATES, NULL);
@@ -113,7 +113,7 @@ static void open_bracket(struct kube_stream *stream, char c)
         }
 }
 
-/* Whether the bracket ends the object that is being kept. */
+/* Does the bracket end the object being collected? */
 static bool close_bracket(struct kube_stream *stream)
 {
         unsigned depth = --stream->depth;
@@ -137,7 +137,7 @@ static void take_text(struct kube_stream *stream, char c)
                 stream->key[stream->key_len++] = c;
 }
 
-/* A byte outside of texts.  Sets *ret_ends for the last byte of an object that is kept. */
+/* A byte outside of texts.  Sets *ret_ends for the last byte of a collected object. */
 static int take_byte(struct kube_stream *stream, char c, bool *ret_ends, struct csn_error *err)
 {
         if (strchr(" \t\r\n", c) && c)

@@ -1,8 +1,8 @@
 /*
  * List and watch of pods (Kubernetes API concepts, "Efficient detection of changes"); see kube.h.
  *
- * libcurl forbids new requests inside of its callbacks, and the fleet begins some for each new worker.  So pods are
- * kept as they come, and applied from the loop: a list when it is complete, an event of a watch with the next turn.
+ * libcurl forbids new requests inside of its callbacks, and the fleet begins requests for each new worker.  So pods are
+ * queued, and applied from the loop: a list when complete, an event of a watch with the next turn.
  */
 #include "gateway/kube/api.h"
 #include "gateway/kube/stream.h"
@@ -21,7 +21,7 @@ static const struct kube_times usual_times = { .watch_s = 290,
         .token_ms = 60000,
         .request_ms = 30000 };
 
-/* An event that was read and is not applied yet. */
+/* An event read, but not yet applied. */
 struct news {
         struct news *next;
         enum kube_event_type type;
@@ -46,17 +46,17 @@ struct kube {
         struct curl_slist *headers;
         struct kube_stream stream;
         struct csn_error stream_error;     /* code 0: none */
-        struct buf refusal;                /* body of an answer that is not 200 */
+        struct buf refusal;                /* body of an answer with another status than 200 */
         struct news *news, **news_end;
         char version[32];                  /* resource version: the next watch begins behind it */
         bool has_listed, must_list, renewed;
         bool heard, fruitful;              /* this list or watch had an answer's head; an object */
-        bool reported;                     /* the log has that the API server does not answer */
+        bool reported;                     /* the failure of the API server was logged */
         uint64_t begun_us;                 /* clock_us() of the list's or watch's begin */
         uint64_t listed_us;                /* of the last complete list */
         uint64_t backoff_ms;
         struct timer apply, retry, silence;
-        uint64_t away_us;                  /* since when the API server does not answer; 0: it answers */
+        uint64_t away_us;                  /* start of the API server's failure; 0: answers */
         char why[400];
 };
 
@@ -72,7 +72,7 @@ static const char *end_reason(const struct kube_pod *pod)
         return pod->reason[0] ? pod->reason : "Deleted";
 }
 
-/* A worker that is being deleted still answers for its sandboxes: it stays, and gets no new work. */
+/* A worker under deletion still answers for its sandboxes, but gets no new work. */
 static void follow_pod(struct kube *kube, struct kube_pod *pod, bool restarted)
 {
         if (is_over(pod)) {
@@ -174,7 +174,7 @@ static void apply_deleted(struct kube *kube, const struct kube_pod *seen)
                 drop_pod(kube, pod, seen->reason[0] ? seen->reason : end_reason(pod));
 }
 
-/* Pods that a complete list does not have are gone. */
+/* Drop the pods missing in a complete list. */
 static void drop_unlisted(struct kube *kube)
 {
         for (struct kube_pod *pod = kube->pods, *next; pod; pod = next) {
@@ -184,7 +184,7 @@ static void drop_unlisted(struct kube *kube)
         }
 }
 
-/* ---- what comes ---- */
+/* ---- answers ---- */
 
 static void forget_news(struct kube *kube)
 {
@@ -233,7 +233,7 @@ static void on_metadata(void *owner, const json_t *metadata)
 
 static const struct kube_stream_events stream_events = { on_object, on_metadata };
 
-/* The head of an answer, or a part of it, has come. */
+/* A part of an answer has arrived. */
 static void hear(struct kube *kube)
 {
         kube->heard = true;
@@ -297,7 +297,7 @@ static void follow_wait(struct kube *kube, uint64_t ms)
         loop_timer(kube->api.loop, &kube->retry, ms * 1000);
 }
 
-/* Half to all of the next step of the back-off, so that gateways do not come back at the same moment. */
+/* Half to all of the next step of the back-off, so that gateways do not return at the same moment. */
 static uint64_t next_backoff(struct kube *kube)
 {
         uint32_t random = 0;
@@ -334,7 +334,7 @@ static void follow_begin(struct kube *kube, enum follow follow)
         kube_stream_init(&kube->stream, follow == FOLLOW_LIST ? KUBE_LIST : KUBE_WATCH, &stream_events, kube);
         buf_init(&kube->refusal, REFUSAL_MAX);
         buf_init(&path, 8 * KIB);
-        /* A later list must not be older than what is known: without a revision it is the newest one. */
+        /* A later list must not be older than the known state: without a revision the list is the newest. */
         if (follow == FOLLOW_LIST)
                 buf_printf(&path, "pods?labelSelector=%s%s", selector, kube->has_listed ? "" : "&resourceVersion=0");
         else
@@ -371,7 +371,7 @@ static void on_retry(struct timer *timer)
         follow_again(timer->owner);
 }
 
-/* A second list soon after the first one has to wait: the server may forget faster than this gateway reads. */
+/* A second list soon after the first has to wait: the server may drop history faster than this gateway reads. */
 static void follow_relist(struct kube *kube, const char *why)
 {
         bool soon = clock_us() - kube->listed_us < kube->times.backoff_min_ms * 1000;
@@ -397,7 +397,7 @@ static void on_silence(struct timer *timer)
 }
 
 /*
- * Apply what has come.  false: the watch is over, because of an ERROR event; the next step was begun.  A listener may
+ * Apply the queued events.  False: an ERROR event has ended the watch, and the next step has begun.  A listener may
  * send requests, and must not close the kube.
  */
 static bool apply_news(struct kube *kube)
@@ -446,7 +446,7 @@ static void list_done(struct kube *kube)
         follow_begin(kube, FOLLOW_WATCH);
 }
 
-/* The end of a watch is usual.  One that ends at once, and with nothing, must not begin again without a pause. */
+/* A watch ends regularly.  After a short watch without an event the next watch must wait. */
 static void watch_done(struct kube *kube)
 {
         bool short_one = clock_us() - kube->begun_us < kube->times.backoff_min_ms * 1000;

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define EXISTING_MAX 2                     /* 409s until a name counts as another one's */
+#define EXISTING_MAX 2                     /* 409s until a name counts as foreign */
 #define ANOTHER_MS 10000                   /* how long another gateway's new pod may be missing in the watch */
-#define UNSURE_MS 5000                     /* the same of a creation without an answer */
+#define UNSURE_MS 5000                     /* the same for a creation without an answer */
 
 void pool_step_soon(struct pool *pool)
 {
@@ -38,7 +38,7 @@ static void hold_creation(struct pool *pool, uint64_t ms, const struct kube_answ
         snprintf(pool->refused, sizeof pool->refused, "%s", answer->error->text);
 }
 
-/* The watch may have the pod before the answer comes; then it is expected no more. */
+/* The watch may show the pod before the answer arrives; then do not expect the pod. */
 static void expect_pod(struct pool *pool, struct pool_act *act, uint64_t ms)
 {
         const struct kube_pod *pod = kube_first(pool->kube);
@@ -97,7 +97,7 @@ void act_create(struct pool *pool, size_t index)
 
 /* ---- cordon, delete ---- */
 
-/* The pod of an act that failed may be asked for again, after a pause. */
+/* After a failed act the pod may be tried again after a pause. */
 static void act_failed(struct pool *pool, const struct pool_act *act, uint64_t ms)
 {
         pool->act_after_us[act->kind] = clock_us() + ms * 1000;
@@ -112,7 +112,7 @@ static void act_failed(struct pool *pool, const struct pool_act *act, uint64_t m
         }
 }
 
-/* A conflict, or a pod that is gone, is no failure: the next step looks at the pod again. */
+/* A conflict, or a missing pod, is no failure: the next step checks the pod again. */
 static void on_changed(void *owner, const struct kube_answer *answer)
 {
         struct pool_act *act = owner;

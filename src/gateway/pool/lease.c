@@ -96,7 +96,7 @@ static void write_lease(struct pool_lease *lease, const json_t *old)
                 lease);
 }
 
-/* Another gateway's lease: over when it was not renewed for its duration, as seen from here. */
+/* Another gateway's lease: expired if not renewed for its duration, by this host's clock. */
 static bool is_expired(struct pool_lease *lease, const json_t *body)
 {
         const json_t *spec = json_object_get(body, "spec");

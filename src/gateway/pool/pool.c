@@ -1,4 +1,4 @@
-/* What is to be done with the pods of a gateway; see pool.h. */
+/* The pods of a gateway: creation, replacement and removal; see pool.h. */
 #include "gateway/pool/pool.h"
 
 #include "gateway/pool/acts.h"
@@ -24,16 +24,16 @@ static const struct pool_times usual_times = { .step = 1000,
         .up_after = SCALE_UP_AFTER_MS,
         .down_every = SCALE_DOWN_EVERY_MS };
 
-/* Counts of one look at the pods. */
+/* Counts over all pods. */
 struct look {
         uint64_t now_us;
-        uint64_t total;                    /* in every phase, and the expected ones */
-        uint64_t staying;                  /* neither over nor marked for removal, and the expected ones */
+        uint64_t total;                    /* pods in every phase, and expected pods */
+        uint64_t staying;                  /* neither ended nor marked for removal, and expected pods */
         uint64_t ready;                    /* staying, and their worker is ready */
-        uint64_t outdated;                 /* staying, and of another template or with an index that is too high */
-        uint64_t rolling;                  /* marked because of the template, and not gone */
+        uint64_t outdated;                 /* staying, with another template or too high an index */
+        uint64_t rolling;                  /* marked because of the template, and still present */
         uint64_t idle;                     /* ready, and without sandboxes and runs for kubernetes.idle */
-        uint64_t slots, running, queued;   /* of the ready ones */
+        uint64_t slots, running, queued;   /* of ready pods */
 };
 
 /* ---- one pod ---- */
@@ -95,7 +95,7 @@ static bool is_ready(const struct kube_pod *pod)
         return pod->worker && pod->worker->state == WORKER_READY && !pod->worker->cordoned;
 }
 
-/* Ready by the kubelet's word, where no heartbeat has told yet. */
+/* Ready by the kubelet's report, before the first heartbeat. */
 static bool is_useful(const struct kube_pod *pod)
 {
         return is_ready(pod) || pod->ready;
@@ -106,7 +106,7 @@ static uint64_t work_of(const struct gateway_worker *worker)
         return max_u64(worker->running + worker->queued, worker->sent);
 }
 
-/* Reasons that end by themselves, or by another node, are no reason to make the pod again. */
+/* Unschedulable is no reason to make the pod again: free room or another node ends the wait. */
 static bool cannot_start(const struct kube_pod *pod)
 {
         return pod->waiting[0] && strcmp(pod->waiting, "Unschedulable") != 0 && !pod->ready;
@@ -198,7 +198,7 @@ static uint64_t surge_of(const struct pool *pool)
 static void pool_create(struct pool *pool, const struct look *look)
 {
         uint64_t needed = pool->scale.wanted, surge = surge_of(pool);
-        /* Old pods that are being drained are a part of the surge. */
+        /* Old pods under draining are a part of the surge. */
         if (look->outdated && pool_lease_is_held(&pool->lease))
                 needed += min_u64(surge - min_u64(surge, look->rolling), look->outdated);
         if (look->staying >= needed || look->total >= pool->set->pool_max || !act_is_free(pool, ACT_CREATE) ||
@@ -211,7 +211,7 @@ static void pool_create(struct pool *pool, const struct look *look)
 
 /* ---- removal ---- */
 
-/* The better victim of two: the one that loses less; then the one with the higher index, so that low indices stay. */
+/* The better victim of two: with less work to lose, then with the higher index, so that low indices stay. */
 static bool is_better_victim(const struct pool *pool, const struct kube_pod *pod, const struct kube_pod *than)
 {
         uint64_t a = 0, b = 0, index_a = 0, index_b = 0;
@@ -245,8 +245,8 @@ static struct kube_pod *find_victim(struct pool *pool, const struct look *look, 
 }
 
 /*
- * Replace pods of another template: with room for a new pod, an old one goes when as many are ready as are wanted;
- * without room, as many may be missing as the surge allows.
+ * Replace pods of another template.  With room for a new pod, an old pod goes when the wanted number is ready; without
+ * room, as many may be missing as the surge allows.
  */
 static void pool_roll(struct pool *pool, const struct look *look)
 {
@@ -269,7 +269,10 @@ static void pool_shrink(struct pool *pool, const struct look *look)
                 act_cordon(pool, victim, SCALE_MARK);
 }
 
-/* Whether a marked pod has finished: its worker says so after all gateways have seen the mark, or the grace is over. */
+/*
+ * Has a marked pod finished?  True once its worker reports no work after all gateways have seen the mark, or after the
+ * grace.
+ */
 static bool is_drained(const struct pool *pool, const struct kube_pod *pod, uint64_t now_us)
 {
         const struct pool_pod *own = pod->owner;
@@ -313,7 +316,7 @@ static void pod_failed(struct pool *pool, struct kube_pod *pod)
         pool->create_after_us = max_u64(pool->create_after_us, clock_us() + ms * 1000);
 }
 
-/* Pods that have ended hold their name: any gateway deletes them.  The rest is the work of the lease's holder. */
+/* Ended pods hold their name, so any gateway deletes such pods.  Other removals are the work of the lease's holder. */
 static const char *removal_of(struct pool *pool, struct kube_pod *pod, uint64_t now_us)
 {
         if (has_ended(pod)) {
@@ -382,7 +385,7 @@ static void pool_step(struct pool *pool)
         struct scale_step step = scale_step(&pool->scale, &limits, &load);
         pool->woken = false;
         pool->utilization = step.utilization;
-        /* What the pool knows may be old: without the API server nothing is made and nothing is removed. */
+        /* Without the API server the state may be old: create and remove no pod. */
         if (!kube_is_connected(pool->kube, why, sizeof why))
                 return;
         pool_remove(pool, &look);
@@ -403,7 +406,7 @@ static void on_timer(struct timer *timer)
 
 /* ---- news ---- */
 
-/* Each gateway lowers its wanted number by the marks that it sees, so that none makes a removed pod anew. */
+/* Each gateway lowers its wanted number by the marks seen, so that no gateway recreates a removed pod. */
 static void pod_marked(struct pool *pool)
 {
         struct scale_limits limits = limits_of(pool);

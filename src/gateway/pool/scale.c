@@ -53,7 +53,7 @@ static void step_up(struct scale_state *state, const struct scale_limits *limits
                 pods = max_u64(pods, 1);
         if (state->high_us && held >= limits->up_after_us) {
                 uint64_t target = pods_for(limits, load, demand);
-                /* Requests that wait although there are free slots need one pod more than there is. */
+                /* Requests waiting despite free slots need an additional pod. */
                 if (waits && !busy && load->ready && load->pods <= load->ready)
                         target = max_u64(target, load->pods + 1);
                 pods = max_u64(pods, target);
@@ -71,7 +71,7 @@ static bool step_down(struct scale_state *state, const struct scale_limits *limi
         bool soon = state->removed_us && load->now_us - state->removed_us < limits->down_every_us;
         if (!state->low_us || held < limits->down_after_us)
                 return false;
-        /* Pods that were wanted, and could not be made, are not wanted any more. */
+        /* Wanted pods that could not be created are no longer wanted. */
         state->wanted = clamp(limits, min_u64(state->wanted, load->pods));
         if (soon || !load->may_remove || !load->idle)
                 return false;

@@ -8,13 +8,13 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
-#define DAEMON_MEMORY (512 * MIB)          /* of a pod, for caissond, its helpers and warm interpreters */
+#define DAEMON_MEMORY (512 * MIB)          /* memory in a pod for caissond, its helpers and warm interpreters */
 #define FILE_MAX_BYTES MIB
 #define STATE_MOUNT "/var/lib/caisson"
 #define KEY_MOUNT "/etc/caisson-gateway"
 #define KEY_FILE KEY_MOUNT "/key"
 #define SMALL_DISK "256Mi"                 /* of /tmp and /run */
-#define SHUTDOWN_RESERVE_S 30              /* of the grace period, for what follows the last run */
+#define SHUTDOWN_RESERVE_S 30              /* part of the grace period for the work after the last run */
 #define SHUTDOWN_MAX_S 3600                /* of engine.shutdown_ms */
 
 /* ---- labels ---- */
@@ -50,7 +50,7 @@ static void add_env(json_t *env, const char *name, const char *value)
         json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
-/* So many runs at once that their memory limits fit into the pod's, beside the daemon itself. */
+/* The number of concurrent runs whose memory limits fit into the pod's limit, beside the daemon. */
 static uint64_t slots_of(const struct settings *settings)
 {
         uint64_t pod = 0, run = settings->limits.memory_bytes;
@@ -123,8 +123,8 @@ static void add_volume(json_t *volumes, json_t *mounts, const char *name, const 
 }
 
 /*
- * The file has the group of the pod's volumes; a caissond that was root gives that group up, and reads the file
- * again.
+ * The file has the group of the pod's volumes.  A caissond started as root drops that group and reads the file again
+ * later, so the file is then readable for all.
  */
 static json_t *key_volume(const struct kubernetes_settings *set)
 {
@@ -152,7 +152,7 @@ static json_t *built_in_container(const struct settings *settings, json_t *volum
         if (set->key_secret[0]) {
                 json_array_append_new(volumes, key_volume(set));
                 json_array_append_new(mounts, key_mount());
-                /* The image's own command makes a key at each first start; such a worker needs none. */
+                /* The image's own command creates a key at the first start; a worker of the pool needs no key. */
                 json_object_set_new(container, "args", json_pack("[s]", "caissond"));
         }
         return container;
@@ -204,7 +204,7 @@ static json_t *scalar_of(const struct yaml_node *node)
         return json_string(text);
 }
 
-/* Recursion is bounded by the depth that yaml_parse() accepts. */
+/* Recursion is bounded by the depth limit of yaml_parse(). */
 static json_t *tree_of(const struct yaml_node *node)
 {
         if (node->value)
@@ -261,7 +261,7 @@ static int read_file(const char *path, json_t **ret, struct csn_error *err)
         return 0;
 }
 
-/* The member, which is made if it is missing or no object. */
+/* The member `name`; created if missing or no object. */
 static json_t *object_in(json_t *parent, const char *name)
 {
         json_t *object = json_object_get(parent, name);
@@ -293,7 +293,7 @@ static bool has_named(const json_t *array, const char *name)
         return false;
 }
 
-/* The key of the fleet, unless the file has an own idea of it. */
+/* Add the key of the fleet, unless the template sets a key. */
 static void add_key(const struct settings *settings, json_t *spec, json_t *container)
 {
         const struct kubernetes_settings *set = &settings->kubernetes;
@@ -317,7 +317,7 @@ static void set_default(json_t *object, const char *name, const char *value)
                 json_object_set_new(object, name, json_string(value));
 }
 
-/* A size that the template has wins over the setting; a request that none has is the limit. */
+/* A size of the template wins over the setting; the default of a request is the limit. */
 static void add_size(json_t *resources, const char *name, const char *limit, const char *request)
 {
         json_t *limits = object_in(resources, "limits"), *requests = object_in(resources, "requests");
