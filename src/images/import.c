@@ -1,4 +1,4 @@
-/* From an archive to an image: which layers, in which order, and what they have to hash to. */
+/* From an archive to an image: the layers, their order, and their hashes. */
 #include "images/import_private.h"
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#define INDEXES_MAX 4           /* indexes that lead to one another */
+#define INDEXES_MAX 4           /* length of a chain of indexes */
 #define HEADERS_BYTES 4096ULL   /* of a member in a tar stream */
 #define DIGEST_PREFIX "sha256:"
 
@@ -179,7 +179,7 @@ static int add_oci_layers(struct importer *importer, json_t *manifest)
         return 0;
 }
 
-/* From an index, which may lead to another one, to the manifest of an image.  Takes the reference of the index. */
+/* From an index, possibly by further indexes, to the manifest of an image.  Takes the reference of the index. */
 static int read_manifest(struct importer *importer, json_t *index)
 {
         int rc = 0;
@@ -304,7 +304,7 @@ static int read_and_unpack(struct importer *importer, struct unpacker *unpacker)
         return rc < 0 ? rc : unpack_layers(importer, unpacker);
 }
 
-/* ---- the archive as a file that can be read again ---- */
+/* ---- the archive as a seekable file ---- */
 
 /* A pipe is copied to a file without a name in the folder of images. */
 static int copy_pipe(const struct images *images, const struct image_import *import, int *ret_fd,
@@ -350,7 +350,7 @@ static int open_source(const struct images *images, const struct image_import *i
         return ret->fd < 0 ? err_set(err, CSN_E_SYSTEM, errno, "keep the archive") : 0;
 }
 
-/* The name is checked again when it is given. */
+/* Checked early; give_name() checks again. */
 static int check_name(const struct images *images, const struct image_import *import, struct csn_error *err)
 {
         if (image_may_be_named(import->name, err) < 0)

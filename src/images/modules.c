@@ -1,8 +1,8 @@
 /*
- * The libraries and modules of a tree, by the names in the folders where Python and Node look.
+ * The libraries and modules of a tree, by the names in the module folders of Python and Node.
  *
- * No program of the image runs at an import, so only folders count that each interpreter of Debian, of python.org and
- * of nodejs.org has.  A folder that a .pth file or NODE_PATH adds is not read.
+ * No program of the image runs at an import, so only the default folders of the interpreters of Debian, python.org and
+ * nodejs.org count.  A folder added by a .pth file or NODE_PATH is not read.
  */
 #include "images/images_private.h"
 
@@ -28,7 +28,7 @@ struct list {
         struct arena *arena;
         const char **texts;
         size_t n, max;
-        const char *scope; /* of the folder that is read: "@scope"; or NULL */
+        const char *scope; /* of the current folder: "@scope"; or NULL */
 };
 
 static struct list list_new(size_t max, struct arena *arena)
@@ -160,7 +160,7 @@ static void add_scoped_modules(int tree_fd, const char *folder, struct list *lis
         }
 }
 
-/* Folders in which Node of Debian looks by itself, and that of the root. */
+/* Default module folders of Debian's Node, and /node_modules. */
 static void find_node_modules(int tree_fd, struct arena *arena, struct stored_image *image)
 {
         static const char *const folders[] = { "usr/share/nodejs", "usr/lib/nodejs", "usr/lib/x86_64-linux-gnu/nodejs",

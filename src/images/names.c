@@ -1,4 +1,4 @@
-/* Names of images, and what the other files share: errors, texts for people, removal. */
+/* Names of images, and shared functions: errors, texts for people, removal. */
 #include "images/images_private.h"
 
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /*
- * A tree after unpacking: the mount points of a sandbox are folders and files, and what the image has is noted.
+ * A tree after unpacking: make the mount points of a sandbox folders and files, and record the interpreters and
+ * libraries.
  *
- * src/sandbox/image_root.c mounts at these places by name, so no link may be among them.
+ * src/sandbox/image_root.c mounts at these places by name, so no link may be among the mount points.
  */
 #include "images/images_private.h"
 
@@ -23,8 +24,8 @@ static const struct {
 };
 
 /*
- * Each is covered by a file of the sandbox's own.  The accounts and groups stay, for sandboxes with root: they are
- * added to the sandbox's own (src/sandbox/overlay.c).
+ * Each file is covered by a file of the sandbox.  The accounts and groups stay, for sandboxes with root, and are added
+ * to the sandbox's accounts and groups (src/sandbox/overlay.c).
  */
 static const struct {
         const char *name;
@@ -91,7 +92,7 @@ static int make_links(int tree_fd, struct csn_error *err)
 
 /* ---- interpreters ---- */
 
-/* The version in the last name that a path leads to: python3.11 has 3.11. */
+/* The version in the last name of the resolved path: 3.11 for python3.11. */
 static const char *version_of(int fd, const char *word, struct arena *arena)
 {
         char link[40], target[IMAGE_PATH_MAX + 1];
@@ -140,9 +141,9 @@ static bool has_glibc(int tree_fd)
         return false;
 }
 
-/* ---- libraries that the image names ---- */
+/* ---- libraries named by the image ---- */
 
-/* A line is the name of a distribution; blank lines and lines that begin with # are none. */
+/* Each line names a distribution; blank lines and lines with a leading # are skipped. */
 static void find_expected(int tree_fd, struct arena *arena, struct stored_image *image)
 {
         char *text = arena_alloc(arena, NAME_LINES_MAX + 1);

@@ -1,8 +1,8 @@
 /*
  * The archive of an image: its kind, its documents, its layers.
  *
- * Members are found by reading the tar file from its begin each time, because the order of members is free and nothing
- * of a foreign archive is stored before it was compared with its hash.  libarchive seeks over the content of members.
+ * Members are found by reading the tar file from its start each time, because the order of members is free and no
+ * content is stored before its hash is checked.  libarchive seeks over the content of members.
  */
 #include "images/import_private.h"
 
@@ -56,7 +56,7 @@ static const char *file_name(struct archive_entry *entry)
         return archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry) ? name : NULL;
 }
 
-/* The process became the owner of the images after it had opened the folder. */
+/* The process changed to the owner of the images after opening the folder. */
 static int closed(const struct source *source)
 {
         return archive_refused(source->err,
@@ -126,7 +126,7 @@ static int missing(const struct source *source, const char *path)
         return archive_refused(source->err, "the archive is refused: it has no file \"%s\"", shown);
 }
 
-/* The name is below blobs/, or that of a document: no link leads out of the folder. */
+/* `path` is below blobs/, or a document; links are not followed, so no link leads out of the folder. */
 static int open_in_folder(struct source *source, const char *path, struct stream *ret)
 {
         struct stat st;
@@ -142,7 +142,7 @@ static int open_in_folder(struct source *source, const char *path, struct stream
                 at = slash + 1;
         }
         ret->fd = folder < 0 || strcmp(at, "..") == 0
-                ? -1 /* errno is that of the folder */
+                ? -1 /* errno of openat(2) */
                 : openat(folder, at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (ret->fd < 0)
                 return errno == EACCES ? closed(source) : missing(source, path);
@@ -277,7 +277,7 @@ la_ssize_t member_callback(struct archive *tar, void *owner, const void **ret)
         return n;
 }
 
-/* The content after decompression, whatever the content is. */
+/* Hash the decompressed content, without parsing the content. */
 static int hash_unpacked(struct stream *stream, char ret_sha256[static SHA256_LEN + 1])
 {
         struct csn_error *err = stream->source->err;

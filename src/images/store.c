@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TRIES_MAX 100  /* a name that changes its folder each time that the folder is locked */
+#define TRIES_MAX 100  /* attempts to lock a folder whose name moves to another folder meanwhile */
 #define LISTED_MAX 400 /* bytes of the names in an error */
 
 static bool is_id(const char *text)
@@ -26,7 +26,7 @@ static int open_folder(const char *path, bool make, struct csn_error *err)
         if (fd < 0)
                 return err_set(err, !make && errno == ENOENT ? CSN_E_INPUT : CSN_E_SYSTEM, errno,
                         "open the folder of images %s", path);
-        /* Whatever the umask is: another user id mounts the images. */
+        /* Independent of the umask: another user id mounts the images. */
         if (made && fchmod(fd, 0755) < 0)
                 return err_storage(err, errno, "chmod %s", path);
         return take_fd(&fd);
@@ -80,7 +80,7 @@ static int lock_id(int dir_fd, const char *id, int operation, int *ret_fd)
         return 1;
 }
 
-/* The id that a name leads to.  False with errno: none. */
+/* Read the id of a name.  False with errno: no id. */
 static bool read_name(int names_fd, const char *name, char ret_id[static IMAGE_ID_LEN + 1])
 {
         char target[IMAGE_ID_LEN + 8];
@@ -106,7 +106,7 @@ static int by_text(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All names of a folder without a dot in front, sorted; in `arena`. */
+/* All names of a folder without a leading dot, sorted; in `arena`. */
 static int list_folder(int dir_fd, struct arena *arena, struct names *ret)
 {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -140,7 +140,7 @@ static bool is_named(const struct images *images, const struct names *names, con
         return false;
 }
 
-/* The names are read under the lock: a maker gives the name before it lets go of the lock. */
+/* The names are read under the lock: a maker gives the name before releasing the lock. */
 static void sweep_id(struct images *images, const char *id)
 {
         struct arena arena = { 0 };
@@ -313,7 +313,7 @@ void image_abort(struct images *images, struct image_staging *staging)
         *staging = IMAGE_STAGING_NONE;
 }
 
-/* rename(2) replaces a name at once; link(2) refuses one that exists. */
+/* rename(2) replaces a name atomically; symlink(2) refuses an existing name. */
 static int give_name(struct images *images, const struct stored_image *image, const char *id, bool replace,
         struct csn_error *err)
 {

@@ -1,9 +1,9 @@
 /*
- * One layer into a tree.
+ * Unpacking of one layer into a tree.
  *
- * The walk to a member goes by descriptors, folder by folder, and follows no link; so nothing outside of the tree can
- * be reached, whatever links the archive made before.  A file is always a new file: a member that replaces another one
- * removes the name first, and never writes into an inode that another name may have.
+ * The walk to a member goes by descriptors, folder by folder, and follows no link; so no place outside of the tree can
+ * be reached, whichever links the archive made before.  A file is always a new file: a member that replaces another
+ * member removes the name first, and never writes into an inode with a second name.
  */
 #include "images/import_private.h"
 
@@ -15,7 +15,7 @@
 
 #define WHITEOUT ".wh."
 #define OPAQUE ".wh..wh..opq"
-#define WHITEOUT_OWN ".wh..wh." /* names that AUFS used for itself */
+#define WHITEOUT_OWN ".wh..wh." /* AUFS's own names */
 
 static int refused(const struct unpacker *unpacker, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static int refused(const struct unpacker *unpacker, const char *fmt, ...)
@@ -64,7 +64,7 @@ static void grow(struct unpacker *unpacker)
         free(old);
 }
 
-/* False: this layer has had the path.  Two paths with the same hash are taken for one path, and refused. */
+/* False: the layer already had the path.  Two paths with the same hash count as one path, and are refused. */
 static bool is_first(struct unpacker *unpacker, const char *path)
 {
         uint64_t hash = hash_text(path, strlen(path)) | 1;
@@ -145,7 +145,9 @@ static int enter_folder(struct unpacker *unpacker, int at_fd, const char *name, 
                                                   : unwritable(unpacker);
 }
 
-/* Go to the folder of a clean path, which loses its slashes; *ret_last is its last name.  As enter_folder(). */
+/*
+ * Go to the folder of a clean path.  `path` loses its slashes; *ret_last is its last name.  Returns as enter_folder().
+ */
 static int enter_path(struct unpacker *unpacker, char *path, bool make, int *ret_fd, const char **ret_last)
 {
         auto_fd folder = openat(unpacker->tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -292,7 +294,7 @@ static const char *whiteout_of(const char *path)
         return strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0 ? name : NULL;
 }
 
-/* The folder itself stays, with its mode. */
+/* Empty a folder; the folder stays, with its mode. */
 static int empty_folder(struct unpacker *unpacker, int dir_fd)
 {
         int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
