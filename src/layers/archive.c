@@ -26,7 +26,7 @@ static int failed(struct archive *archive, const char *what, struct csn_error *e
 struct exporter {
         struct archive *disk, *tar;
         struct archive_entry *entry;
-        char folder[40]; /* the layer, by a descriptor that holds the layer */
+        char folder[40]; /* path of the layer, by the descriptor of its lock */
         char *piece;
 };
 
@@ -43,7 +43,7 @@ static int add_content(struct exporter *exporter, struct csn_error *err)
         }
 }
 
-/* Names begin below the layer; owners of this host are nothing to the next one. */
+/* Make names relative to the layer, and drop owners: user ids of this host mean nothing elsewhere. */
 static void make_portable(struct exporter *exporter, struct arena *arena)
 {
         const char *name = archive_entry_pathname(exporter->entry) + strlen(exporter->folder);
@@ -159,7 +159,7 @@ static int unwritable(const struct importer *importer)
         return err_storage(importer->err, errno, "write a layer");
 }
 
-/* A read error of the archive is the archive's fault: it is cut, or is none. */
+/* A read error is an error of the input: the archive is truncated, or is no archive. */
 static int unreadable(const struct importer *importer)
 {
         char text[300];

@@ -1,4 +1,4 @@
-/* Layers that are there: looking, listing, verifying, removing. */
+/* Existing layers: finding, listing, verifying, removing. */
 #include "layers/layers_private.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int no_layer(const struct layers *layers, const char *id, struct csn_erro
                 layers->path);
 }
 
-/* Hold a layer.  1: held; 0: there is none, or it is being removed. */
+/* Hold a layer.  1: held; 0: no such layer, or under removal. */
 static int hold(const struct layers *layers, const char *id, int *ret_fd, struct csn_error *err)
 {
         int rc = lock_name(layers->fd, hex_of(id), O_RDONLY | O_DIRECTORY, LOCK_SH, ret_fd);
@@ -63,12 +63,12 @@ int layers_find(struct layers *layers, const char *id, struct arena *arena, stru
         if (rc <= 0)
                 return rc;
         if (!read_layer(fd, id, arena, &layer, fault)) {
-                /* Its content goes with the next sweep: a removal can take long. */
+                /* The next sweep removes the content: a removal can take long. */
                 log_text(LOG_WARN, "layer %s is damaged and is moved away: %s", id, fault);
                 layer_move_away(layers, hex_of(id), name);
                 return 0;
         }
-        /* Fails for a reader that does not own the layer; then its use does not count. */
+        /* Fails for a reader without ownership; such a use does not count. */
         if (utimensat(fd, META_FILE, NULL, AT_SYMLINK_NOFOLLOW) == 0)
                 layer.used_ms = time_now_ms();
         *ret = layer;
@@ -131,7 +131,7 @@ int layers_list(struct layers *layers, struct arena *arena, struct layer **ret, 
 
 /* ---- verifying ---- */
 
-/* 1: as meta.json says; 0: `fault` says what differs. */
+/* 1: the tree matches meta.json; 0: `fault` names the difference. */
 static int compare_tree(int dir_fd, const struct layer_meta *meta, struct arena *arena,
         char fault[static LAYER_FAULT_MAX], struct csn_error *err)
 {
@@ -193,7 +193,7 @@ int layers_remove(struct layers *layers, const char *id, struct csn_error *err)
         return 0;
 }
 
-/* False: held, or gone already. */
+/* False: held, or already removed. */
 static bool remove_unless_held(struct layers *layers, const struct layer *layer, struct layers_pruned *pruned)
 {
         char name[33];

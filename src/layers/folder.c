@@ -1,4 +1,4 @@
-/* The folder of layers: opening, locks, and what dead processes left. */
+/* The folder of layers: opening, locks, and leftovers of dead processes. */
 #include "layers/layers_private.h"
 
 #include <dirent.h>
@@ -7,8 +7,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TRIES_MAX 100   /* a name that changes its folder each time that it is locked */
-#define LEFTOVER_S 3600 /* age of a temporary file of memory.c that nobody renames any more */
+#define TRIES_MAX 100   /* attempts to lock a folder whose name moves to another folder meanwhile */
+#define LEFTOVER_S 3600 /* seconds, the age at which a temporary file of memory.c is a leftover */
 
 int lock_name(int parent_fd, const char *name, int open_flags, int operation, int *ret_fd)
 {
@@ -116,7 +116,7 @@ static int open_folder(const char *path, int *ret_fd, struct csn_error *err)
         if (fd < 0)
                 return err_set(err, errno == ENOTDIR ? CSN_E_CONFIG : CSN_E_SYSTEM, errno,
                         "open the folder of layers %s", path);
-        /* Whatever the umask is: another user id mounts the layers. */
+        /* Independent of the umask: another user id mounts the layers. */
         if (made && fchmod(fd, 0755) < 0)
                 return err_storage(err, errno, "chmod %s", path);
         *ret_fd = take_fd(&fd);

@@ -1,9 +1,9 @@
 /*
  * Check, normalise and hash a tree.
  *
- * The tree was written by programs that we did not write, and nothing writes into it any more.  The walk goes by
- * descriptors and follows no link.  Where a link leads is the kernel's answer: openat2(2) with RESOLVE_BENEATH
- * (Linux 5.6) fails with EXDEV for each way out, also through other links.
+ * The tree was written by foreign programs, and is no longer written to.  The walk goes by descriptors and follows no
+ * link.  The kernel resolves links: openat2(2) with RESOLVE_BENEATH (Linux 5.6) fails with EXDEV for each way out, also
+ * through other links.
  *
  * The hash covers type, path, execute permission and content of each entry, folders in the order of their names.
  */
@@ -21,7 +21,7 @@
 #define RULES "caisson tree 1"
 #define PIECE (256 * KIB)
 #define TRIES_MAX 10000           /* of openat2(2) for one link, while other processes rename folders */
-#define FROZEN_TIME 315532800 /* 1980-01-01, the first time that a zip file can have */
+#define FROZEN_TIME 315532800 /* 1980-01-01, the earliest time in a zip file */
 
 struct walk {
         const struct layer_limits *limits;

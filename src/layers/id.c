@@ -4,7 +4,7 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
-#define RULES "caisson layer 1" /* in every hash: another way to make it gets another text */
+#define RULES "caisson layer 1" /* hashed first; each version of the rules has another text */
 
 static void put(struct buf *buf, const char *text)
 {

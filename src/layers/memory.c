@@ -1,13 +1,13 @@
 /*
- * Answers to requests and failures: a small JSON file each, written under a temporary name and renamed.  A file that
- * cannot be read is as good as none.
+ * Answers to requests and failures: a small JSON file each, written under a temporary name and renamed.  An unreadable
+ * file counts as missing.
  */
 #include "layers/layers_private.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
-#define FILE_MAX_BYTES (16 * KIB) /* a text of struct layer_failure, all of it escaped */
+#define FILE_MAX_BYTES (16 * KIB) /* a text of struct layer_failure with all bytes escaped */
 
 /* Takes over the reference. */
 static int remember(int dir_fd, const char *hash, json_t *json, struct csn_error *err)

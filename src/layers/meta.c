@@ -1,6 +1,6 @@
 /*
- * meta.json: what a layer is and has.  The file is read from folders that other daemons and archives wrote, so every
- * type and length is checked, and the id is computed again from the fields.
+ * meta.json: key and contents of a layer.  The file may come from other daemons and archives, so every type and length
+ * is checked, and the id is computed again from the fields.
  */
 #include "layers/layers_private.h"
 

@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define TRIES_MAX 100 /* a new folder that a sweep takes before it is locked */
+#define TRIES_MAX 100 /* attempts to lock a new folder before a sweep removes the folder */
 
 /* 1: made and locked; 0: another process swept the folder before the lock; -1 with errno. */
 static int make_locked(struct layers *layers, struct layer_staging *ret)
@@ -47,7 +47,7 @@ char *layers_staging_tree(const struct layers *layers, const struct layer_stagin
         return arena_text(arena, "%s/.staging/%s/" TREE_FOLDER, layers->path, staging->name);
 }
 
-/* The lock is held until everything is gone, so that no sweep removes the same files. */
+/* The lock is held during the removal, so that no sweep removes the same files. */
 void layers_abort(struct layers *layers, struct layer_staging *staging)
 {
         if (staging->fd >= 0)
@@ -112,7 +112,7 @@ static int publish(struct layers *layers, struct layer_staging *staging, const c
         if (fchmod(staging->fd, 0755) < 0 || syncfs(staging->fd) < 0)
                 return err_storage(err, errno, "write a layer to the disk");
         if (renameat(layers->staging_fd, staging->name, layers->fd, hex) < 0) {
-                /* A layer is never empty, so rename(2) does not replace one. */
+                /* rename(2) replaces an empty folder only, and a layer is never empty. */
                 if (errno != EEXIST && errno != ENOTEMPTY)
                         return err_storage(err, errno, "publish a layer in %s", layers->path);
                 layers_abort(layers, staging);
