@@ -18,7 +18,7 @@ struct attempts {
         struct attempt ring[ATTEMPTS_N];
         uint32_t slots[SLOTS_N];
         uint64_t n;                        /* attempts so far; the next one's place is n % ATTEMPTS_N */
-        uint64_t uncertain_until_us;       /* attempts were forgotten that count until then */
+        uint64_t uncertain_until_us;       /* end of the time in which forgotten attempts count */
 };
 
 struct attempts *attempts_new(void)
@@ -68,7 +68,7 @@ static void forget(struct attempts *attempts, const struct attempt *attempt)
         attempts->slots[hole] = EMPTY;
         for (uint32_t at = (hole + 1) % SLOTS_N; attempts->slots[at] != EMPTY; at = (at + 1) % SLOTS_N) {
                 uint32_t home = home_of(&attempts->ring[attempts->slots[at] - 1]);
-                /* An entry whose home lies behind the hole is found from its home without the hole. */
+                /* An entry with its home behind the hole is still found: its probe does not pass the hole. */
                 if ((at - home) % SLOTS_N < (at - hole) % SLOTS_N)
                         continue;
                 attempts->slots[hole] = attempts->slots[at];

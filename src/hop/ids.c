@@ -1,4 +1,4 @@
-/* Ids that name their worker; the digits are made in base/ids.c. */
+/* Ids with the tag of their worker; base/ids.c makes the digits. */
 #include "hop/secrets.h"
 
 #include <openssl/crypto.h>

@@ -60,7 +60,7 @@ static char *print_claims(const struct hop_claims *claims, struct arena *arena)
         return coded;
 }
 
-/* All members, and no others: a newer gateway might send one that takes rights away. */
+/* All members, and no others: a newer gateway might send a member that restricts rights. */
 static struct hop_claims *read_claims(const json_t *json, struct arena *arena)
 {
         struct hop_claims *ret = arena_alloc(arena, sizeof *ret);
@@ -117,7 +117,7 @@ char *hop_sign(const struct hop_keys *keys, const char *method, const char *targ
         return arena_text(arena, VERSION_WORD " %s %s %s", time, coded, mac);
 }
 
-/* Split at single blanks.  false: not as many parts, or an empty one. */
+/* Split at single blanks.  False: another number of parts, or an empty part. */
 static bool split(char *value, char *parts[static PARTS])
 {
         for (size_t i = 0; i < PARTS; i++) {

@@ -32,8 +32,8 @@ static bool is_tag(const char *text)
 }
 
 /*
- * Replace `tag` by the one in the file, or write it there.  *ret_fd holds a lock, so that two daemons with one state
- * folder do not have one tag.
+ * Read the tag of the file into `tag`, or write `tag` to the file.  *ret_fd holds a lock, so that two daemons with the
+ * same state folder do not share a tag.
  */
 static int open_tag(const char *state_dir, char tag[static HOP_TAG_LEN + 1], int *ret_fd, struct csn_error *err)
 {
