@@ -81,6 +81,8 @@ const struct openapi_content openapi_contents[] = {
         { "events", "text/event-stream",
                 "{\"type\": \"string\", \"description\": \"Events: docs/use/http.md has them.\"}" },
         { "ndjson", "application/x-ndjson", "{\"type\": \"string\", \"description\": \"Lines of JSON.\"}" },
+        { "daemon_events", "application/x-ndjson",
+                "{\"description\": \"Lines of JSON, an event each.\", \"$ref\": \"#/components/schemas/daemon_event\"}" },
         { "bytes", "application/octet-stream",
                 "{\"type\": \"string\", \"format\": \"binary\", \"description\": \"The content of a file.\"}" },
         { "tar", "application/x-tar",

@@ -20,7 +20,7 @@ static const struct http_route routes[] = {
 
 static const struct front_note notes[] = {
         { watch_list_keys, "200:key_list", "404", NULL, NULL, NULL, NULL },
-        { watch_get_events, "200:events|ndjson", NULL, NULL, "Last-Event-ID", NULL, NULL },
+        { watch_get_events, "200:events|daemon_events", NULL, NULL, "Last-Event-ID", NULL, NULL },
         { NULL, NULL, NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -186,7 +186,7 @@ def flipped(key, value, folder):
               'engine.otlp_disabled': 'true', 'engine.otlp_service': 'judge', 'engine.log_format': 'text', 'engine.confine': 'false', 'engine.user': '12345',
               'engine.e2b_api_url': 'https://e2b.test', 'engine.e2b_sandbox_url': 'https://e2b.test', 'engine.e2b_domain': 'e2b.test',
               'engine.e2b_template': 'base', 'engine.mcp_file': '/etc/mcp.json', 'engine.tools_user': 'nobody',
-              'engine.private_hosts': 'mirror.house:3142', 'engine.devices': 'data:/dev/nvidia0', 'volumes.dir': str(folder),
+              'engine.private_hosts': 'mirror.house:3142', 'http.allowed_hosts': 'box.lan', 'http.web': 'off', 'engine.devices': 'data:/dev/nvidia0', 'volumes.dir': str(folder),
               'images.dir': str(folder), 'images.python': 'python-data', 'images.javascript': 'node', 'images.bash': 'minimal', 'images.e2b': 'debian',
               'images.layers': 'python-data=lyr_0123',
               'docker.host': 'unix:///run/podman/podman.sock', 'docker.image': 'python', 'docker.images': 'bash=debian', 'docker.runtime': 'runsc',

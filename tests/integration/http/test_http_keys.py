@@ -285,7 +285,10 @@ def test_a_name_that_would_be_ignored_is_refused(place):
     admin = bearer(place.make('ignored', '--scopes', 'admin'))
     for path in ignored:
         status, _, problem = place.web.ask('POST', re.sub('{[a-z]+}', 'x', path), '{}', Idempotency_Key='one', **admin)
-        assert (status, problem['field']) == (422, 'Idempotency-Key'), (path, problem)
+        if path.startswith('/librechat/'):      # errors in the words of LibreChat
+            assert status == 400 and 'an Idempotency-Key is for' in problem['message'], (path, problem)
+        else:
+            assert (status, problem['field']) == (422, 'Idempotency-Key'), (path, problem)
 
 
 def test_the_same_request_at_the_same_time(place):
