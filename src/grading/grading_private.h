@@ -56,6 +56,7 @@ struct grading {
         bool never_shares;             /* a case ended a sandbox: the cases get processes of their own */
         bool persists;                 /* no repetition of the request repairs the error */
         bool judge_ms_given;
+        bool code_judged;              /* a judge has looked for signs in the text of the submission */
         bool has_boundary, has_packages, has_error;
         bool review_begun, reviewing;
         bool freed;                    /* grading_free() was called, and messages are made */

@@ -121,7 +121,7 @@ static bool is_open(const struct slot *slot)
         return slot->document && !slot->settled;
 }
 
-/* The question from case 0 has the submission's text. */
+/* Questions have the submission's text until a judge has answered one. */
 static struct message *question(struct judging *judging, uint64_t id, uint64_t cpu_ms)
 {
         struct grading *grading = judging->grading;
@@ -130,7 +130,7 @@ static struct message *question(struct judging *judging, uint64_t id, uint64_t c
         struct message *message = message_new(grading, "judge",
                 json_pack("{s:I, s:s, s:I, s:b}", "id", (json_int_t)id, "language", grading->language->name, "cpu_ms",
                         (json_int_t)cpu_ms, "last", judging->slow));
-        message_add_text(message, "code", code->bytes, judging->from == 0 ? code->len : 0);
+        message_add_text(message, "code", code->bytes, grading->code_judged ? 0 : code->len);
         message_set_encoder(message, encode_case);
         for (judging->to = judging->from; judging->to < judging->end &&
                 (!n || (bytes < ASK_BYTES && n < ASK_CASES && !judging->single));
@@ -353,6 +353,7 @@ static void take_answer(struct judging *judging, json_t *json)
         json_array_foreach(json_object_get(json, "signs"), i, sign) {
                 take_sign(grading, judging, sign);
         }
+        grading->code_judged = true;
         spend(grading, json_number_value(json_object_get(json, "cpu_ms")));
         size_t first = judging->from, to = judging->to;
         skip_settled(judging);

@@ -73,6 +73,13 @@ def test_a_submission_that_ends_every_sandbox_is_given_up():
 
 
 @pytest.mark.alone('machine')
+def test_the_text_is_searched_for_signs_though_the_first_case_ended_the_sandbox():
+    code = 'import ctypes, os\ndef f(x):\n    if x == 0: os.kill(os.getppid(), 9)\n    return x\n'
+    result = one(code=code, function='f', cases=[{'args': [n], 'expected': n} for n in range(3)])
+    assert [case['passed'] for case in result['cases']] == [False, True, True], result['cases']
+    assert [(sign['sign'], sign['detail']) for sign in result['signs'] if sign['sign'] == 'reads_internals'] == [('reads_internals', 'ctypes, line 1')], result['signs']
+
+
 def test_a_submission_that_sleeps_is_graded_once_and_holds_up_nobody():
     sleeping = 'import time\ndef f(seconds):\n    time.sleep(seconds)\n    return seconds\n'
     slow = {'code': sleeping, 'function': 'f', 'cases': [{'args': [60], 'expected': 60, 'wall_ms': 3000}]}
