@@ -522,12 +522,16 @@ static int start_own(struct bridge *bridge, const struct cli_settings *from, str
 static void stop_own(struct bridge *bridge)
 {
         if (bridge->daemon > 0) {
-                for (int ms = 0; ms < END_MS && waitpid(bridge->daemon, NULL, WNOHANG) == 0; ms += LOOK_MS) {
+                bool runs = true;
+                for (int ms = 0; ms < END_MS && (runs = waitpid(bridge->daemon, NULL, WNOHANG) == 0); ms += LOOK_MS) {
                         if (ms % SIGNAL_MS == 0 && ms < SIGNALS_MAX * SIGNAL_MS)
                                 kill(bridge->daemon, SIGTERM);
                         poll(NULL, 0, LOOK_MS);
                 }
-                kill(bridge->daemon, SIGKILL);
+                if (runs) {
+                        kill(bridge->daemon, SIGKILL);
+                        waitpid(bridge->daemon, NULL, 0);
+                }
         }
         if (bridge->folder[0])
                 io_remove_tree(AT_FDCWD, bridge->folder);

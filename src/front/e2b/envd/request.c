@@ -114,7 +114,7 @@ bool envd_file_target(struct http_request *request, bool writes, struct envd_tar
                 return true;
         else
                 e2b_error(request, MHD_HTTP_UNAUTHORIZED, "error looking up user '%.60s': user: unknown user %.60s",
-                        user, user);
+                        user ? user : "of the template", user ? user : "of the template");
         return false;
 }
 
