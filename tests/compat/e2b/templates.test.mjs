@@ -129,6 +129,7 @@ test('what failed is told with its step', needsRoot, async () => {
   await fails(Template().fromBaseImage().runCmd('./nothing'), '1', /exit status 127/)
   await fails(Template().fromBaseImage().setUser('; exit 1'), '1', /there are user and root/)
   await fails(Template().fromBaseImage().setWorkdir('/etc/hostname'), '1', /exit status 1/)
+  await fails(Template().fromBaseImage().setWorkdir(`/${'a'.repeat(5000)}`), '1', /5001 bytes, at most 4095/)
   await fails(Template().fromBaseImage().remove('nothing/here'), '1', /exit status 1/)
   await fails(Template().fromBaseImage().setStartCmd('./nothing', waitForTimeout(10000)), 'finalize', /start command ended with exit status 127/)
 })

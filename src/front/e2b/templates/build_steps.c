@@ -60,13 +60,16 @@ int build_steps_check(const json_t *steps, struct csn_error *err)
 }
 
 /* Relative paths start at the working folder. */
-static void resolve(const json_t *build_spec, const char *path, char ret[static GUEST_PATH_MAX])
+static int resolve(const json_t *build_spec, const char *path, char ret[static GUEST_PATH_MAX], struct csn_error *err)
 {
         const char *folder = e2b_text(build_spec, "workdir");
-        if (path[0] == '/')
-                snprintf(ret, GUEST_PATH_MAX, "%s", path);
-        else
-                snprintf(ret, GUEST_PATH_MAX, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
+        bool is_whole = path[0] == '/';
+        int len = snprintf(ret, GUEST_PATH_MAX, "%s%s%s", is_whole || strcmp(folder, "/") == 0 ? "" : folder,
+                is_whole ? "" : "/", path);
+        if (len < GUEST_PATH_MAX)
+                return 0;
+        return err_set(err, CSN_E_INPUT, 0, "the path '%.60s...' has %d bytes, at most %d are possible", ret, len,
+                GUEST_PATH_MAX - 1);
 }
 
 /* Names and values in turn.  Clients send "A=B" as two names if A=B has no value of its own. */
@@ -96,7 +99,8 @@ int build_step_apply(json_t *build_spec, const json_t *step, struct csn_error *e
         if (strcmp(type, "USER") == 0)
                 json_object_set_new(build_spec, "user", json_string(first));
         if (strcmp(type, "WORKDIR") == 0) {
-                resolve(build_spec, first, path);
+                if (resolve(build_spec, first, path, err) < 0)
+                        return -err->code;
                 json_object_set_new(build_spec, "workdir", json_string(path));
         }
         size_t len = json_dumpb(build_spec, NULL, 0, JSON_COMPACT);
@@ -120,7 +124,8 @@ int build_step_command(const json_t *build_spec, const json_t *step, int helper,
                    *owner = build_step_arg(step, 2), *as = build_step_arg(step, 1);
         *ret = (struct build_command_what){ .account = helper, .folder = "/" };
         if (strcmp(type, "COPY") == 0) {
-                resolve(build_spec, as, path);
+                if (resolve(build_spec, as, path, err) < 0)
+                        return -err->code;
                 ret->command = copy_script;
                 const char *args[] = { BUILD_CONTEXT, build_step_arg(step, 0), path, owner[0] ? owner : user,
                         build_step_arg(step, 3), NULL };

@@ -231,6 +231,7 @@ class Verdict:
         text = self.text_of(self.result, 'value')
         if self.is_expected_text(text):
             self.shown = self.shown_expected
+            self.tolerance()        # a wrong one is a mistake of the case all the same
             if not self.is_other_type():
                 self.say('passed', 'OK')
             return
