@@ -41,15 +41,16 @@ static const struct http_app *app_of(struct service *service, struct http_reques
         return strncmp(request->path, ROOT "/", strlen(ROOT "/")) == 0 ? &librechat_app : NULL;
 }
 
-#define PROBLEMS "400:json 401:json 403:json 404:json 413:json 429:json 507:json"
+#define PROBLEMS "400:json 401:json 403:json 404:json 413:json 429:json 500:json 503:json 507:json"
+#define BODY_PROBLEMS PROBLEMS " 415:json"
 #define PATH_EXAMPLE "session_id=AAAAAAAAAAAAAAAAAAAAA file_id=AAAAAAAAAAAAAAAAAAAAA"
 
 static const struct front_note notes[] = {
-        { librechat_exec, "200:json", PROBLEMS, "json", NULL, NULL, "{\"lang\": \"py\", \"code\": \"print(6 * 7)\"}" },
-        { librechat_programmatic, "200:json", PROBLEMS, "json", NULL, NULL,
+        { librechat_exec, "200:json", BODY_PROBLEMS, "json", NULL, NULL, "{\"lang\": \"py\", \"code\": \"print(6 * 7)\"}" },
+        { librechat_programmatic, "200:json", BODY_PROBLEMS, "json", NULL, NULL,
           "{\"code\": \"print(await add(a=1, b=2))\", \"tools\": [{\"name\": \"add\", \"parameters\": {\"type\": \"object\"}}]}" },
-        { librechat_upload, "200:json", PROBLEMS, "form", NULL, NULL, NULL },
-        { librechat_upload_batch, "200:json", PROBLEMS, "form", NULL, NULL, NULL },
+        { librechat_upload, "200:json", BODY_PROBLEMS, "form", NULL, NULL, NULL },
+        { librechat_upload_batch, "200:json", BODY_PROBLEMS, "form", NULL, NULL, NULL },
         { librechat_download, "200:bytes", PROBLEMS, NULL, PATH_EXAMPLE, "Content-Disposition", NULL },
         { librechat_list, "200:json", PROBLEMS, NULL, PATH_EXAMPLE, NULL, NULL },
         { librechat_delete, "200:json", PROBLEMS, NULL, PATH_EXAMPLE, NULL, NULL },
