@@ -76,7 +76,7 @@ def test_an_answer_has_all_fields_in_both_forms(web):
 
 
 def test_an_end_by_a_limit_is_a_line_of_standard_error(web):
-    answer = execute(web, 'echo -n begun >&2; sleep 60', timeout=300)
+    answer = execute(web, 'echo -n begun >&2; sleep 60', timeout=3000)
     assert (answer['status'], answer['code']) == ('TO', None) and answer['stderr'].startswith('begun\nTime limit exceeded')
     answer = execute(web, 'kill -SEGV $$')
     assert (answer['status'], answer['signal']) == ('SG', 'SIGSEGV') and 'signal 11' in answer['stderr']
