@@ -82,6 +82,10 @@ def variables(web, path):
         done = caisson('image', 'import', write(web.folder / 'tools.tar', shell_root()), *web.state)
         assert done.status == 0, done.err
         return {'NAME': 'tools'}
+    if path.startswith('/librechat/') and '{session_id}' in path:
+        form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\ntext\r\n--b--\r\n'
+        made = web.ask('POST', '/librechat/v1/upload', form, Content_Type='multipart/form-data; boundary=b')[2]
+        return {'SESSION_ID': made['session_id'], 'FILE_ID': made['files'][0]['fileId']}
     if path == '/mcp':
         begin = {'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {'protocolVersion': '2025-11-25', 'capabilities': {},
                                                                               'clientInfo': {'name': 'test', 'version': '1'}}}
