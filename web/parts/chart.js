@@ -5,8 +5,17 @@ import { html } from './view.js'
 import { colour, isDark } from './theme.js'
 
 const HEIGHT = 150
+const SHORTEST_S = 600          // time that a chart shows at least
+const FEW = 30                  // points that are drawn as dots, so that a single one is seen
+const MINUTE_STEPS_S = [60, 120, 300, 600, 900]
 
 const COLOURS = ['--accent', '--wait', '--good']
+
+/** The times of the horizontal axis; without points: the time until now. */
+function spread(first, last) {
+  const end = last ?? Date.now() / 1000
+  return [Math.min(first ?? end, end - SHORTEST_S), end]
+}
 
 /** `lines` is a list of {label, points: [[unix_s, value], ...]}; `text` writes a value; `steps` are the distances that lines of the grid may have. */
 export function Chart({ title, lines, text, steps }) {
@@ -29,10 +38,11 @@ export function Chart({ title, lines, text, steps }) {
       const axis = { stroke: colour('--muted'), grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 }, font: '11px system-ui' }
       const options = {
         width: node.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
-        scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.1 : 1] } },
-        axes: [{ ...axis, size: 28, values: (_, ticks) => ticks.map((at) => new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })) },
+        scales: { x: { range: (_, low, high) => spread(low, high) },
+          y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.1 : 1] } },
+        axes: [{ ...axis, size: 28, incrs: MINUTE_STEPS_S, values: (_, ticks) => ticks.map((at) => new Date(at * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })) },
           { ...axis, size: 64, ...(steps && { incrs: steps }), values: (_, ticks) => ticks.map((one) => text(one)) }],
-        series: [{}, ...lines.map((one, n) => ({ label: one.label, stroke: colour(COLOURS[n % COLOURS.length]), width: 1.5, points: { show: false } }))],
+        series: [{}, ...lines.map((one, n) => ({ label: one.label, stroke: colour(COLOURS[n % COLOURS.length]), width: 1.5, points: { show: (one, at) => one.data[at].filter((value) => value !== null).length < FEW, size: 5 } }))],
       }
       plot.current = new Plot(options, data, node)
       watcher = new ResizeObserver(() => plot.current?.setSize({ width: node.clientWidth, height: HEIGHT }))

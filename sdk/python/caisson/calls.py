@@ -31,7 +31,7 @@ class Call:
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
-    wall_s: float = 0.0  # of a run whose request has a limit of time
+    wall_s: float = 0.0  # wall-clock limit in the request, in seconds; 0: none
 
     def with_headers(self, headers: Mapping[str, str]) -> Call:
         return replace(self, headers={**self.headers, **headers})

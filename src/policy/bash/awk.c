@@ -377,8 +377,9 @@ static void learn(struct awk *awk, size_t at)
 /* ---- commands and files ---- */
 
 /*
- * Code for the shell.  Text joined to a known command is its argument, and an argument may be data; not so with
- * `strict`, for system().  bash_embedded() reports the argument of a shell.
+ * Code for the shell.  Text joined to a known command is its argument, and an argument may be data.  With
+ * `strict`, which the function system of awk sets, joined text counts as code.  bash_embedded() reports the argument of
+ * a shell.
  */
 static void runs(struct awk *awk, const struct folded *codes, bool strict, enum fed fed)
 {
